@@ -1,0 +1,120 @@
+"""The cargo that flows between rooms: named tuples that check themselves once, at birth.
+
+The alphabet of shapes, used in every docstring of this house:
+  B batch · L length in tokens · M masked slots · V vocabulary · E embedding width ·
+  H hidden width · A attention heads · C choices · K labels
+
+Token id 0 is [PAD] everywhere (vocabularies with another [PAD] are refused when they are read),
+so a batch needs no mask beside its ids.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import tensorflow as tf
+
+PAD_ID = 0
+
+
+def _check(owner: str, **fields: tuple[tf.Tensor, tf.DType, int]) -> None:
+    """Refuses tensors of another dtype or rank.
+
+    Named tuples also carry specs, replica bundles or None while TensorFlow maps over them;
+    only tensors are looked at.
+    """
+    for name, (value, dtype, rank) in fields.items():
+        if not isinstance(value, tf.Tensor):
+            continue
+        if value.dtype != dtype or value.shape.rank not in (None, rank):
+            raise ValueError(
+                f"{owner}.{name} must be {dtype.name} of rank {rank}, "
+                f"found {value.dtype.name} {value.shape}"
+            )
+
+
+class TokenBatch(namedtuple("TokenBatch", ["input_ids", "segment_ids", "unit_ids"])):
+    """Text as numbers, as the records hold it.
+
+    Fields:
+      input_ids: int32 [B, L], 0 = padding.
+      segment_ids: int32 [B, L], 0 = first segment and padding, 1 = second segment.
+      unit_ids: int32 [B, L], 1, 2, 3 … in ascending order: tokens of one number are masked
+        together; 0 = never masked ([CLS], [SEP], padding).
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, input_ids, segment_ids, unit_ids):
+        _check(
+            cls.__name__,
+            input_ids=(input_ids, tf.int32, 2),
+            segment_ids=(segment_ids, tf.int32, 2),
+            unit_ids=(unit_ids, tf.int32, 2),
+        )
+        return super().__new__(cls, input_ids, segment_ids, unit_ids)
+
+
+class MaskedBatch(
+    namedtuple("MaskedBatch", ["input_ids", "segment_ids", "positions", "labels", "weights",
+                               "original_ids"])
+):
+    """A batch with some tokens hidden from the generator.
+
+    Fields:
+      input_ids: int32 [B, L], hidden tokens replaced by [MASK] (some keep their token).
+      segment_ids: int32 [B, L].
+      positions: int32 [B, M], where tokens are hidden, all different within a row.
+      labels: int32 [B, M], the original ids there.
+      weights: float32 [B, M], 1 = slot in use, 0 = unused (its position means nothing).
+      original_ids: int32 [B, L], the text before masking.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, input_ids, segment_ids, positions, labels, weights, original_ids):
+        _check(
+            cls.__name__,
+            input_ids=(input_ids, tf.int32, 2),
+            segment_ids=(segment_ids, tf.int32, 2),
+            positions=(positions, tf.int32, 2),
+            labels=(labels, tf.int32, 2),
+            weights=(weights, tf.float32, 2),
+            original_ids=(original_ids, tf.int32, 2),
+        )
+        return super().__new__(
+            cls, input_ids, segment_ids, positions, labels, weights, original_ids
+        )
+
+
+class CorruptedBatch(namedtuple("CorruptedBatch", ["input_ids", "segment_ids", "is_replaced"])):
+    """What the discriminator reads, and what it should find.
+
+    Fields:
+      input_ids: int32 [B, L], the original text with drawn tokens in the masked slots.
+      segment_ids: int32 [B, L].
+      is_replaced: float32 [B, L], 1 where the id differs from the original.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, input_ids, segment_ids, is_replaced):
+        _check(
+            cls.__name__,
+            input_ids=(input_ids, tf.int32, 2),
+            segment_ids=(segment_ids, tf.int32, 2),
+            is_replaced=(is_replaced, tf.float32, 2),
+        )
+        return super().__new__(cls, input_ids, segment_ids, is_replaced)
+
+
+def is_real(input_ids: tf.Tensor) -> tf.Tensor:
+    """Where tokens are, [CLS] and [SEP] included.
+
+    Args:
+      input_ids: int32 [B, L], 0 = padding.
+
+    Returns:
+      bool [B, L].
+    """
+    return tf.not_equal(input_ids, PAD_ID)

@@ -1,0 +1,1 @@
+"""TFRecord shards on disk, and batches out of them."""

@@ -1,0 +1,1 @@
+"""The bricks of the encoders, and the heads on top of them."""

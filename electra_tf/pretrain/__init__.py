@@ -1,0 +1,1 @@
+"""The method: hide, guess, draw, judge."""

@@ -1,0 +1,1 @@
+"""How any model of this house is trained: optimizer, loop, checkpoints."""

@@ -1,0 +1,1 @@
+"""One file a deed: where text, numbers and the jobs meet."""
