@@ -1,0 +1,132 @@
+"""How variables start, what they are called, and how arrays get into them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+Initializer = Callable[[str], Any]
+"""Gives the Keras initializer of the variable at a path."""
+
+
+def variable_seed(seed: int, path: str) -> int:
+    """The seed of one variable, from the seed of the run and the variable's path.
+
+    Neither the order in which variables are made nor the device they live on changes it, so
+    every replica starts with the same weights.
+    """
+    return zlib.crc32(f"{seed}/{path}".encode())
+
+
+def truncated_normal(stddev: float, seed: int) -> Initializer:
+    """Normal around 0, redrawn outside two standard deviations: the spread is 0.88 stddev.
+
+    Source: google-research/electra at 8a46635, `model/modeling.py` (create_initializer).
+    """
+    return lambda path: keras.initializers.TruncatedNormal(
+        stddev=stddev, seed=variable_seed(seed, path)
+    )
+
+
+def glorot_uniform(seed: int) -> Initializer:
+    """Uniform within sqrt(6 / (inputs + outputs)).
+
+    The reference names no initializer for the embedding projection and for the last layer of
+    its heads, and so uses this default of TensorFlow 1.
+    Source: google-research/electra at 8a46635, `model/modeling.py`, `pretrain/`.
+    """
+    return lambda path: keras.initializers.GlorotUniform(seed=variable_seed(seed, path))
+
+
+def named_weights(layer: keras.layers.Layer) -> dict[str, keras.Variable]:
+    """The variables an encoder folder holds for this encoder or head, under their names there.
+
+    Args:
+      layer: an `Encoder` (its names leave out its own name, and the shared embeddings are
+        among them) or a head (its names begin with its own name, the shared word table is not
+        among them).
+
+    Returns:
+      name → variable, such as `layer_0/attention/query/kernel`, `embeddings/word_embeddings`,
+      `replaced_token_head/dense/kernel`.
+    """
+    embeddings = getattr(layer, "embeddings", None)
+    prefix = f"{layer.path}/"
+    # An encoder is the folder's subject; a head is a part beside it and keeps its name.
+    own = "" if hasattr(layer, "transformer_layers") else f"{layer.name}/"
+    names = {own + variable.path.removeprefix(prefix): variable for variable in layer.own_weights}
+    if own or embeddings is None:
+        return names
+    prefix = f"{embeddings.path}/"
+    shared = {
+        "embeddings/" + variable.path.removeprefix(prefix): variable
+        for variable in embeddings.own_weights
+    }
+    return shared | names
+
+
+@dataclass(frozen=True)
+class AssignmentReport:
+    """What became of the arrays handed to `assign_weights`.
+
+    Fields:
+      loaded: names that were assigned.
+      missing: variables no array was given for; they keep their values.
+      unexpected: arrays no variable asked for.
+      mismatched: one sentence for each array of another shape; its variable keeps its value.
+    """
+
+    loaded: tuple[str, ...]
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+    mismatched: tuple[str, ...]
+
+    def require_complete(self, origin: str) -> None:
+        """Refuses anything but a full match.
+
+        Args:
+          origin: where the arrays came from, for the error.
+
+        Raises:
+          ValueError: lists every missing, unexpected and mismatched name.
+        """
+        problems = [f"missing {name}" for name in self.missing]
+        problems += [f"unexpected {name}" for name in self.unexpected]
+        problems += self.mismatched
+        if problems:
+            raise ValueError(f"{origin} does not fit the model:\n  " + "\n  ".join(problems))
+
+
+def assign_weights(
+    variables: Mapping[str, keras.Variable], arrays: Mapping[str, np.ndarray]
+) -> AssignmentReport:
+    """Puts every array of the right name and shape into its variable, and says what it did.
+
+    Args:
+      variables: name → variable, as `named_weights` gives them; heads may be merged in.
+      arrays: name → float array.
+
+    Returns:
+      The report. Nothing is raised: a foreign checkpoint may lack a head and still be welcome.
+    """
+    loaded, mismatched = [], []
+    for name, variable in variables.items():
+        if name not in arrays:
+            continue
+        found, expected = tuple(arrays[name].shape), tuple(variable.shape)
+        if found == expected:
+            variable.assign(arrays[name])
+            loaded.append(name)
+        else:
+            mismatched.append(f"{name} has shape {found}, expected {expected}")
+    return AssignmentReport(
+        loaded=tuple(loaded),
+        missing=tuple(name for name in variables if name not in arrays),
+        unexpected=tuple(name for name in arrays if name not in variables),
+        mismatched=tuple(mismatched),
+    )
