@@ -10,7 +10,8 @@ import zlib
 import tensorflow as tf
 
 ALGORITHM = "philox"
-"""The same stream with and without XLA; `auto_select` is not."""
+"""`auto_select` gives other bits under XLA. Philox gives the same, as integers: drawn as floats
+they are cut to the mantissa at different ends."""
 
 
 def fold_in(seed: tf.Tensor, path: str) -> tf.Tensor:
@@ -43,5 +44,8 @@ def dropout(values: tf.Tensor, rate: float, seed: tf.Tensor | None, path: str) -
         return values
     if rate == 1.0:
         return tf.zeros_like(values)
-    draws = tf.random.stateless_uniform(tf.shape(values), fold_in(seed, path), alg=ALGORITHM)
-    return tf.where(draws >= rate, values * (1.0 / (1.0 - rate)), 0.0)
+    draws = tf.random.stateless_uniform(
+        tf.shape(values), fold_in(seed, path), None, None, tf.uint32, alg=ALGORITHM
+    )
+    is_kept = draws >= tf.constant(round(rate * 2**32), tf.uint32)
+    return tf.where(is_kept, values * (1.0 / (1.0 - rate)), 0.0)

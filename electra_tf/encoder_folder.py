@@ -1,0 +1,379 @@
+"""The folder an encoder lives in: config, named arrays, vocabulary, provenance. No TensorFlow.
+
+config.json        kind, the fields of EncoderConfig, and `tokenizer`: its settings
+model.safetensors  float32 arrays, embeddings + encoder + the head of its kind
+vocab.txt          or spiece.model
+provenance.json    where the weights come from
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from electra_tf.config import EncoderConfig, parse_config
+
+Kind = Literal["discriminator", "generator"]
+
+KINDS = ("discriminator", "generator")
+CONFIG_FILE = "config.json"
+WEIGHTS_FILE = "model.safetensors"
+PROVENANCE_FILE = "provenance.json"
+VOCABULARY_FILES = ("vocab.txt", "spiece.model")
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class EncoderFolder:
+    """What an encoder folder holds.
+
+    Fields:
+      kind: which of the two networks; decides the head.
+      config: sizes, `vocab_size` filled in.
+      tokenizer_settings: how text becomes ids, JSON values only.
+      weights: float32 arrays under the names of `expected_shapes`.
+      vocabulary_file: `vocab.txt` or `spiece.model`.
+      vocabulary: the bytes of that file.
+      provenance: where the weights come from, JSON values only.
+    """
+
+    kind: Kind
+    config: EncoderConfig
+    tokenizer_settings: dict[str, Any]
+    weights: dict[str, np.ndarray]
+    vocabulary_file: str
+    vocabulary: bytes
+    provenance: dict[str, Any]
+
+
+# --- names and sizes -------------------------------------------------------------------------
+
+
+def expected_shapes(config: EncoderConfig, kind: Kind) -> Shapes:
+    """Every array of an encoder folder: embeddings, encoder, and the head of its kind.
+
+    Kernels are [inputs, outputs]. Source of the head sizes: google-research/electra at 8a46635,
+    `run_pretraining.py`.
+    """
+    return embedding_shapes(config) | encoder_shapes(config) | head_shapes(config, kind)
+
+
+def embedding_shapes(config: EncoderConfig) -> Shapes:
+    """The block that generator and discriminator share."""
+    if config.vocab_size is None:
+        raise ValueError("vocab_size is null; an encoder folder needs a number")
+    width = config.embedding_size
+    return {
+        "embeddings/word_embeddings": (config.vocab_size, width),
+        "embeddings/position_embeddings": (config.max_position_embeddings, width),
+        "embeddings/token_type_embeddings": (config.type_vocab_size, width),
+        **_layer_norm("embeddings", width),
+    }
+
+
+def encoder_shapes(config: EncoderConfig) -> Shapes:
+    """The projection, where there is one, and the layers."""
+    shapes: Shapes = {}
+    width, inner = config.hidden_size, config.intermediate_size
+    if config.needs_projection:
+        shapes |= _dense("embeddings_project", config.embedding_size, width)
+    for index in range(config.num_hidden_layers):
+        attention, feed_forward = f"layer_{index}/attention", f"layer_{index}/feed_forward"
+        for part in ("query", "key", "value", "output"):
+            shapes |= _dense(f"{attention}/{part}", width, width)
+        shapes |= _layer_norm(attention, width)
+        shapes |= _dense(f"{feed_forward}/intermediate", width, inner)
+        shapes |= _dense(f"{feed_forward}/output", inner, width)
+        shapes |= _layer_norm(feed_forward, width)
+    return shapes
+
+
+def head_shapes(config: EncoderConfig, kind: Kind) -> Shapes:
+    """The head that a network of this kind was trained with."""
+    width = config.hidden_size
+    if kind == "discriminator":
+        head = "replaced_token_head"
+        return _dense(f"{head}/dense", width, width) | _dense(f"{head}/output", width, 1)
+    head = "masked_lm_head"
+    return {
+        **_dense(f"{head}/dense", width, config.embedding_size),
+        **_layer_norm(head, config.embedding_size),
+        f"{head}/output_bias": (config.vocab_size,),
+    }
+
+
+class ParameterCount(NamedTuple):
+    """Numbers of parameters, part by part."""
+
+    embeddings: int
+    encoder: int
+    head: int
+
+    @property
+    def backbone(self) -> int:
+        """Embeddings and encoder: what published tables call the size of a model."""
+        return self.embeddings + self.encoder
+
+    @property
+    def total(self) -> int:
+        """With the head."""
+        return self.backbone + self.head
+
+    @property
+    def own(self) -> int:
+        """Without the embeddings: what a second network that shares them adds."""
+        return self.encoder + self.head
+
+
+def parameter_count(config: EncoderConfig, kind: Kind) -> ParameterCount:
+    """Counts parameters without building anything."""
+    return ParameterCount(
+        _size(embedding_shapes(config)),
+        _size(encoder_shapes(config)),
+        _size(head_shapes(config, kind)),
+    )
+
+
+def _dense(name: str, inputs: int, outputs: int) -> Shapes:
+    return {f"{name}/kernel": (inputs, outputs), f"{name}/bias": (outputs,)}
+
+
+def _layer_norm(owner: str, width: int) -> Shapes:
+    return {f"{owner}/layer_norm/gamma": (width,), f"{owner}/layer_norm/beta": (width,)}
+
+
+def _size(shapes: Shapes) -> int:
+    return sum(int(np.prod(shape)) for shape in shapes.values())
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def write_encoder_folder(path: str | Path, folder: EncoderFolder, overwrite: bool = False) -> None:
+    """Writes the folder whole or not at all.
+
+    It is written beside its place under a hidden name and then renamed. An old folder is first
+    renamed to `.NAME.old`, so that a process killed at any moment leaves a complete folder at
+    the path or, between two renames, beside it.
+
+    Args:
+      path: the folder; its parent is made if need be.
+      folder: what to write.
+      overwrite: replace an encoder folder that stands there.
+
+    Raises:
+      ValueError: the path exists and may not be replaced, or the contents do not fit together.
+    """
+    path = Path(path).resolve()
+    _check_contents(folder)
+    _check_target(path, overwrite)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new, old = path.with_name(f".{path.name}.{os.getpid()}.new"), _old_of(path)
+    if new.exists():
+        shutil.rmtree(new)  # of a killed process that had our number
+    try:
+        _write_files(new, folder)
+        if path.exists():
+            if old.exists():
+                shutil.rmtree(old)  # the path is complete, so this is a leftover
+            path.rename(old)
+        new.rename(path)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    _flush(path.parent)
+    if old.exists():
+        shutil.rmtree(old)
+
+
+def _old_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.old")
+
+
+def _check_target(path: Path, overwrite: bool) -> None:
+    if not path.exists():
+        return
+    if not overwrite:
+        raise ValueError(f"{path}: exists already; choose another folder or ask to overwrite it")
+    if not path.is_dir():
+        raise ValueError(f"{path}: is a file, not an encoder folder; it is not overwritten")
+    ours = {CONFIG_FILE, WEIGHTS_FILE, PROVENANCE_FILE, *VOCABULARY_FILES}
+    others = sorted(child.name for child in path.iterdir() if child.name not in ours)
+    if others:
+        raise ValueError(
+            f"{path}: holds files that are no part of an encoder folder ({', '.join(others[:5])}); "
+            f"it is not overwritten, choose another folder"
+        )
+
+
+def _check_contents(folder: EncoderFolder) -> None:
+    """Refuses to write what could not be read again."""
+    if folder.kind not in KINDS:
+        raise ValueError(f"kind is {folder.kind!r}; choose one of {', '.join(KINDS)}")
+    if folder.vocabulary_file not in VOCABULARY_FILES:
+        raise ValueError(
+            f"vocabulary_file is {folder.vocabulary_file!r}; "
+            f"choose one of {', '.join(VOCABULARY_FILES)}"
+        )
+    found = {name: (array.dtype.name, array.shape) for name, array in folder.weights.items()}
+    _check_arrays("weights", found, folder.config, folder.kind)
+
+
+def _write_files(path: Path, folder: EncoderFolder) -> None:
+    path.mkdir()
+    config = {
+        "kind": folder.kind,
+        **folder.config.model_dump(),
+        "tokenizer": folder.tokenizer_settings,
+    }
+    _write(path / CONFIG_FILE, _to_json(config))
+    _write(path / PROVENANCE_FILE, _to_json(folder.provenance))
+    _write(path / folder.vocabulary_file, folder.vocabulary)
+    # safetensors writes the memory as it lies, which is wrong for a transposed view.
+    weights = {name: np.ascontiguousarray(array) for name, array in folder.weights.items()}
+    safetensors.numpy.save_file(weights, path / WEIGHTS_FILE)
+    _flush(path / WEIGHTS_FILE)
+    _flush(path)
+
+
+def _to_json(value: Mapping[str, Any]) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    _flush(path)
+
+
+def _flush(path: Path) -> None:
+    """Asks the disk to keep a file, or a folder's list of names, before we go on."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def read_encoder_folder(path: str | Path) -> EncoderFolder:
+    """Reads and checks an encoder folder.
+
+    Args:
+      path: the folder.
+
+    Returns:
+      Its contents; every array of `expected_shapes` is there, no other.
+
+    Raises:
+      ValueError: a missing or damaged file, an unknown config key, a missing or unexpected
+        array, an array of another type or shape. Names the file, what was found and expected.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        raise ValueError(f"{path}: no such encoder folder{_propose_old(path)}")
+    kind, config, tokenizer_settings = _read_config(path / CONFIG_FILE)
+    vocabulary_file = _find_vocabulary(path)
+    return EncoderFolder(
+        kind=kind,
+        config=config,
+        tokenizer_settings=tokenizer_settings,
+        weights=_read_weights(path / WEIGHTS_FILE, config, kind),
+        vocabulary_file=vocabulary_file,
+        vocabulary=(path / vocabulary_file).read_bytes(),
+        provenance=_read_json(path / PROVENANCE_FILE),
+    )
+
+
+def _propose_old(path: Path) -> str:
+    old = _old_of(path.resolve())
+    if not old.is_dir():
+        return ""
+    return f"; writing it was interrupted, the earlier one is complete in {old}: rename it back"
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path}: missing; every encoder folder has this file") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{path}: must hold an object, found {type(value).__name__}")
+    return value
+
+
+def _read_config(path: Path) -> tuple[Kind, EncoderConfig, dict[str, Any]]:
+    tree = _read_json(path)
+    for key in ("kind", "tokenizer"):
+        if key not in tree:
+            raise ValueError(f"{path}: {key} is missing")
+    kind, tokenizer_settings = tree.pop("kind"), tree.pop("tokenizer")
+    if kind not in KINDS:
+        raise ValueError(f"{path}: kind is {kind!r}; known are {', '.join(KINDS)}")
+    if not isinstance(tokenizer_settings, dict):
+        raise ValueError(f"{path}: tokenizer is {tokenizer_settings!r}, expected an object")
+    config = parse_config(EncoderConfig, tree, str(path))
+    if config.vocab_size is None:
+        raise ValueError(f"{path}: vocab_size is null; an encoder folder needs a number")
+    return kind, config, tokenizer_settings
+
+
+def _find_vocabulary(path: Path) -> str:
+    found = [name for name in VOCABULARY_FILES if (path / name).is_file()]
+    if len(found) != 1:
+        named = " and ".join(found) or "neither"
+        raise ValueError(f"{path}: needs {' or '.join(VOCABULARY_FILES)}, found {named}")
+    return found[0]
+
+
+def _read_weights(path: Path, config: EncoderConfig, kind: Kind) -> dict[str, np.ndarray]:
+    """Checks the header before the first array is read."""
+    if not path.is_file():
+        raise ValueError(f"{path}: missing; every encoder folder has this file")
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            found = {}
+            for name in file.keys():  # noqa: SIM118 – not a dict
+                array = file.get_slice(name)
+                dtype = {"F32": "float32"}.get(array.get_dtype(), array.get_dtype())
+                found[name] = (dtype, tuple(array.get_shape()))
+            _check_arrays(str(path), found, config, kind)
+            return {name: file.get_tensor(name) for name in found}
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{path}: truncated or damaged ({error}); fetch it again") from None
+
+
+def _check_arrays(
+    origin: str,
+    found: Mapping[str, tuple[str, tuple[int, ...]]],
+    config: EncoderConfig,
+    kind: Kind,
+) -> None:
+    """Holds name → (dtype, shape) against the config, and tells everything that is wrong."""
+    expected = expected_shapes(config, kind)
+    problems = [f"missing {name} {expected[name]}" for name in expected if name not in found]
+    problems += [f"unexpected {name} {found[name][1]}" for name in found if name not in expected]
+    for name in expected.keys() & found.keys():
+        dtype, shape = found[name]
+        if shape != expected[name]:
+            problems.append(f"{name} has shape {shape}, the config says {expected[name]}")
+        elif dtype != "float32":
+            problems.append(f"{name} is {dtype}, expected float32")
+    if problems:
+        shown = "\n  ".join(sorted(problems)[:20])
+        more = f"\n  … and {len(problems) - 20} more" if len(problems) > 20 else ""
+        raise ValueError(f"{origin}: does not fit the config of a {kind}:\n  {shown}{more}")
