@@ -11,6 +11,7 @@ so a batch needs no mask beside its ids.
 from __future__ import annotations
 
 from collections import namedtuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -56,8 +57,10 @@ class TokenBatch(namedtuple("TokenBatch", ["input_ids", "segment_ids", "unit_ids
 
 
 class MaskedBatch(
-    namedtuple("MaskedBatch", ["input_ids", "segment_ids", "positions", "labels", "weights",
-                               "original_ids"])
+    namedtuple(
+        "MaskedBatch",
+        ["input_ids", "segment_ids", "positions", "labels", "weights", "original_ids"],
+    )
 ):
     """A batch with some tokens hidden from the generator.
 
@@ -106,6 +109,20 @@ class CorruptedBatch(namedtuple("CorruptedBatch", ["input_ids", "segment_ids", "
             is_replaced=(is_replaced, tf.float32, 2),
         )
         return super().__new__(cls, input_ids, segment_ids, is_replaced)
+
+
+class StepKey(NamedTuple):
+    """Where in a run, and where in its global batch, some rows stand: what chance depends on.
+
+    Fields:
+      seed: int32 [2], of this step, the same on every replica.
+      first_row: int32 scalar, the place of the first row in the global batch.
+      global_batch_size: rows of the global batch.
+    """
+
+    seed: tf.Tensor
+    first_row: tf.Tensor
+    global_batch_size: int
 
 
 def is_real(input_ids: tf.Tensor) -> tf.Tensor:

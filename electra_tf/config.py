@@ -32,7 +32,8 @@ class EncoderConfig(Section):
     """
 
     vocab_size: PositiveInt | None = Field(
-        default=None, description="rows of the word table; null = as many as the records' vocabulary"
+        default=None,
+        description="rows of the word table; null = as many as the records' vocabulary",
     )
     embedding_size: PositiveInt = Field(description="width of the embedding tables")
     hidden_size: PositiveInt = Field(description="width of the transformer")
@@ -242,9 +243,7 @@ _Loader.add_implicit_resolver(
 SectionT = TypeVar("SectionT", bound=Section)
 
 
-def load_config(
-    kind: type[SectionT], path: str | Path, overrides: Sequence[str] = ()
-) -> SectionT:
+def load_config(kind: type[SectionT], path: str | Path, overrides: Sequence[str] = ()) -> SectionT:
     """Reads a YAML file, then applies `a.b=value` overrides in their order.
 
     Args:

@@ -1,0 +1,127 @@
+"""How well both networks do: sums that add up over steps and replicas, and what they say.
+
+Padding never counts. Upstream's AUC does count it, as easy negatives; ours does not
+(google-research/electra at 8a46635, `run_pretraining.py`, metric_fn).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.batches import CorruptedBatch, MaskedBatch, is_real
+from electra_tf.pretrain.losses import masked_lm_losses, replaced_token_losses
+
+# The AUC is read off a histogram of the logits: bins of 0.01 between -15 and 15.
+_LOGIT_BINS = 3000
+_LOGIT_LIMIT = 15.0
+
+SUM_SHAPES: Mapping[str, tuple[int, ...]] = {
+    "masked_tokens": (),
+    "masked_lm_loss": (),
+    "masked_lm_correct": (),
+    "drawn_correct": (),
+    "real_tokens": (),
+    "discriminator_loss": (),
+    "replaced": (),
+    "judged_replaced": (),
+    "judged_replaced_rightly": (),
+    "judged_rightly": (),
+    "logits_of_originals": (_LOGIT_BINS,),
+    "logits_of_replaced": (_LOGIT_BINS,),
+}
+
+
+def electra_sums(
+    masked: MaskedBatch,
+    generator_logits: tf.Tensor,
+    corrupted: CorruptedBatch,
+    discriminator_logits: tf.Tensor,
+) -> dict[str, tf.Tensor]:
+    """What is added up, for one batch.
+
+    Args:
+      masked: what the generator saw.
+      generator_logits: float32 [B, M, V].
+      corrupted: what the discriminator saw.
+      discriminator_logits: float32 [B, L].
+
+    Returns:
+      float32 sums by name, of the shapes in `SUM_SHAPES`.
+    """
+    slots = masked.weights
+    real = tf.cast(is_real(masked.original_ids), tf.float32)
+    replaced = corrupted.is_replaced * real
+    judged = tf.cast(discriminator_logits > 0, tf.float32) * real
+    guess = tf.argmax(generator_logits, axis=-1, output_type=tf.int32)
+    total = tf.reduce_sum
+    return {
+        "masked_tokens": total(slots),
+        "masked_lm_loss": total(masked_lm_losses(generator_logits, masked.labels, slots)),
+        "masked_lm_correct": total(slots * tf.cast(guess == masked.labels, tf.float32)),
+        # A slot whose drawn token is the original counts as real, so this needs no second draw.
+        "drawn_correct": total(slots) - total(replaced),
+        "real_tokens": total(real),
+        "discriminator_loss": total(
+            replaced_token_losses(discriminator_logits, corrupted.is_replaced, real)
+        ),
+        "replaced": total(replaced),
+        "judged_replaced": total(judged),
+        "judged_replaced_rightly": total(judged * replaced),
+        "judged_rightly": total(real * tf.cast(judged == replaced, tf.float32)),
+        "logits_of_originals": _histogram(discriminator_logits, real - replaced),
+        "logits_of_replaced": _histogram(discriminator_logits, replaced),
+    }
+
+
+def electra_metrics(sums: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """The numbers people read.
+
+    Args:
+      sums: totals over any number of batches, by the names of `SUM_SHAPES`.
+
+    Returns:
+      masked_lm_loss (nats), masked_lm_accuracy, drawn_accuracy (drawn token = original),
+      discriminator_loss (nats), discriminator_auc, discriminator_accuracy, majority_accuracy
+      (what "nothing is replaced" would score), discriminator_precision, discriminator_recall,
+      replaced_rate and masked_rate (of the real tokens, [CLS] and [SEP] included). A ratio over
+      nothing is 0.0, the AUC then 0.5.
+    """
+    s = {name: np.asarray(value, np.float64) for name, value in sums.items()}
+    masked, real = s["masked_tokens"], s["real_tokens"]
+    return {
+        "masked_lm_loss": _ratio(s["masked_lm_loss"], masked),
+        "masked_lm_accuracy": _ratio(s["masked_lm_correct"], masked),
+        "drawn_accuracy": _ratio(s["drawn_correct"], masked),
+        "discriminator_loss": _ratio(s["discriminator_loss"], real),
+        "discriminator_auc": _auc(s["logits_of_originals"], s["logits_of_replaced"]),
+        "discriminator_accuracy": _ratio(s["judged_rightly"], real),
+        "majority_accuracy": _ratio(real - s["replaced"], real),
+        "discriminator_precision": _ratio(s["judged_replaced_rightly"], s["judged_replaced"]),
+        "discriminator_recall": _ratio(s["judged_replaced_rightly"], s["replaced"]),
+        "replaced_rate": _ratio(s["replaced"], real),
+        "masked_rate": _ratio(masked, real),
+    }
+
+
+def _histogram(logits: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+    """float32 [bins]: how much weight falls into each bin of logits."""
+    scaled = (logits + _LOGIT_LIMIT) * (_LOGIT_BINS / (2 * _LOGIT_LIMIT))
+    bins = tf.clip_by_value(tf.cast(tf.floor(scaled), tf.int32), 0, _LOGIT_BINS - 1)
+    return tf.math.unsorted_segment_sum(
+        tf.reshape(weights, [-1]), tf.reshape(bins, [-1]), _LOGIT_BINS
+    )
+
+
+def _auc(negatives: np.ndarray, positives: np.ndarray) -> float:
+    """Chance that a replaced token has a higher logit than an original one; ties count half."""
+    below = np.cumsum(negatives) - negatives
+    wins = (positives * (below + negatives / 2)).sum()
+    pairs = positives.sum() * negatives.sum()
+    return float(wins / pairs) if pairs else 0.5
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> float:
+    return float(part / whole) if whole else 0.0

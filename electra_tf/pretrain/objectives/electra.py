@@ -1,0 +1,147 @@
+"""ELECTRA on one page: hide, guess, draw, judge, weigh.
+
+Clark, Luong, Le, Manning: "ELECTRA: Pre-training Text Encoders as Discriminators Rather Than
+Generators", ICLR 2020, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+import keras
+import tensorflow as tf
+
+from electra_tf.batches import MaskedBatch, StepKey, TokenBatch, is_real
+from electra_tf.config import PretrainConfig
+from electra_tf.network.embeddings import Embeddings
+from electra_tf.network.encoder import Encoder
+from electra_tf.network.heads import MaskedLMHead, ReplacedTokenHead
+from electra_tf.pretrain.losses import masked_lm_losses, mean_over, replaced_token_losses
+from electra_tf.pretrain.masking import mask
+from electra_tf.pretrain.metrics import SUM_SHAPES, electra_metrics, electra_sums
+from electra_tf.pretrain.sampling import corrupt, draw_tokens
+
+
+class Electra(tf.Module):
+    """Both networks and their losses.
+
+    The whole embedding block (tables and LayerNorm) is one object handed to both encoders, and the
+    generator's output layer uses its word table: gradients of both losses reach it.
+    """
+
+    sum_shapes = SUM_SHAPES
+
+    def __init__(self, config: PretrainConfig, mask_id: int):
+        """Creates all variables; call it inside a strategy's scope.
+
+        Args:
+          config: the run, `vocab_size` filled in.
+          mask_id: the id of [MASK] in the records' vocabulary.
+        """
+        super().__init__()
+        self._config = config
+        self._mask_id = mask_id
+        seed, precision = config.seed, config.training.precision
+        self.embeddings = Embeddings(config.discriminator, seed)
+        self.generator = Encoder(
+            config.generator, self.embeddings, seed, precision, name="generator"
+        )
+        self.discriminator = Encoder(
+            config.discriminator, self.embeddings, seed, precision, name="discriminator"
+        )
+        self.masked_lm_head = MaskedLMHead(config.generator, self.embeddings, seed, precision)
+        self.replaced_token_head = ReplacedTokenHead(config.discriminator, seed, precision)
+
+    @property
+    def trained_weights(self) -> list[keras.Variable]:
+        """Every variable once, the shared ones too."""
+        layers = (
+            self.embeddings,
+            self.generator,
+            self.discriminator,
+            self.masked_lm_head,
+            self.replaced_token_head,
+        )
+        return list({id(v): v for layer in layers for v in layer.trainable_variables}.values())
+
+    def prepare(self, batch: TokenBatch, key: StepKey) -> tuple[MaskedBatch, dict[str, tf.Tensor]]:
+        """Hides tokens, and counts what the losses are divided by.
+
+        Args:
+          batch: B rows.
+          key: which rows of which global batch they are.
+
+        Returns:
+          The masked rows, and float32 counts: masked_tokens, real_tokens.
+        """
+        masked = mask(
+            batch,
+            self._config.masking,
+            self._mask_id,
+            key.seed,
+            key.first_row,
+            key.global_batch_size,
+        )
+        real = tf.cast(is_real(batch.input_ids), tf.float32)
+        counts = {
+            "masked_tokens": tf.reduce_sum(masked.weights),
+            "real_tokens": tf.reduce_sum(real),
+        }
+        return masked, counts
+
+    def loss(
+        self,
+        masked: MaskedBatch,
+        counts: dict[str, tf.Tensor],
+        seed: tf.Tensor,
+        training: bool,
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        """The weighted sum of both losses, and what the metrics add up.
+
+        Args:
+          masked: B rows from `prepare`.
+          counts: of the *global* batch.
+          seed: int32 [2], of drawing and dropout, another on every replica and micro-batch.
+          training: whether dropout is on.
+
+        Returns:
+          float32 scalar, and sums of the shapes in `sum_shapes`.
+        """
+        objective = self._config.objective
+        draw_seed, generator_seed, discriminator_seed = tf.unstack(
+            tf.random.split(seed, 3, alg="philox")
+        )
+        hidden = self.generator(
+            masked.input_ids, masked.segment_ids, generator_seed if training else None
+        )
+        slots = tf.gather(hidden, masked.positions, batch_dims=1)
+        guesses = self.masked_lm_head(slots)
+
+        noise = tf.random.stateless_uniform(tf.shape(guesses), draw_seed, alg="philox")
+        corrupted = corrupt(masked, draw_tokens(guesses, noise, objective.temperature))
+
+        hidden = self.discriminator(
+            corrupted.input_ids, corrupted.segment_ids, discriminator_seed if training else None
+        )
+        judgements = self.replaced_token_head(hidden)
+
+        real = tf.cast(is_real(masked.original_ids), tf.float32)
+        generator_loss = mean_over(
+            masked_lm_losses(guesses, masked.labels, masked.weights), counts["masked_tokens"]
+        )
+        discriminator_loss = mean_over(
+            replaced_token_losses(judgements, corrupted.is_replaced, real), counts["real_tokens"]
+        )
+        loss = (
+            objective.generator_weight * generator_loss
+            + objective.discriminator_weight * discriminator_loss
+        )
+        return loss, electra_sums(masked, guesses, corrupted, judgements)
+
+    def metrics(self, sums) -> dict[str, float]:
+        """The numbers people read, with the weighted total as `loss`."""
+        numbers = electra_metrics(sums)
+        objective = self._config.objective
+        total = (
+            objective.generator_weight * numbers["masked_lm_loss"]
+            + objective.discriminator_weight * numbers["discriminator_loss"]
+        )
+        return {"loss": total, **numbers}

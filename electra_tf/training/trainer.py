@@ -1,0 +1,293 @@
+"""The inner loop: some steps of training, or one evaluation, of any objective.
+
+An objective is two calls, and the trainer knows no more of it:
+
+    prepared, counts = objective.prepare(batch, key)
+    loss, sums = objective.loss(prepared, global_counts, seed, training)
+
+`prepared` is a nest of tensors with B rows; `counts` are summed over all replicas before any loss
+is computed, so losses are normalised by the whole batch; `sums` (of the shapes in
+`objective.sum_shapes`) add up over steps into `objective.metrics(sums)`.
+
+The order of a step, none of which Keras' own training keeps under tf.distribute:
+  1. each replica prepares its rows; counts are summed over replicas;
+  2. each replica sums gradients over its micro-batches (XLA may compile this part alone);
+  3. gradients are summed over replicas, *then* clipped by their global norm;
+  4. if any of them is not finite on any replica, nobody updates; otherwise all do, once.
+`data_step` counts attempts and is what data order and chance depend on; `update_step` counts
+updates and drives the learning rate. Were they one, a skipped step would meet its batch again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import keras
+import numpy as np
+import orbit
+import tensorflow as tf
+
+from electra_tf.batches import StepKey
+from electra_tf.training.optimizer import ElectraAdam
+from electra_tf.training.schedule import Schedule
+
+Sums = dict[str, tf.Tensor]
+
+
+class Objective(Protocol):
+    """What can be trained."""
+
+    sum_shapes: Mapping[str, tuple[int, ...]]
+    trained_weights: Sequence[keras.Variable]
+
+    def prepare(self, batch: Any, key: StepKey) -> tuple[Any, dict[str, tf.Tensor]]: ...
+
+    def loss(
+        self, prepared: Any, counts: dict[str, tf.Tensor], seed: tf.Tensor, training: bool
+    ) -> tuple[tf.Tensor, Sums]: ...
+
+    def metrics(self, sums: Mapping[str, np.ndarray]) -> dict[str, float]: ...
+
+
+class NonFiniteGradients(Exception):
+    """Too many updates in a row had a gradient that is not finite."""
+
+
+class Trainer(orbit.AbstractTrainer):
+    """Trains an objective under a strategy; Orbit's controller calls `train`."""
+
+    def __init__(
+        self,
+        strategy: tf.distribute.Strategy,
+        objective: Objective,
+        optimizer: ElectraAdam,
+        schedule: Schedule,
+        make_dataset: Callable[[tf.distribute.InputContext, int], tf.data.Dataset],
+        *,
+        batch_size: int,
+        accumulation_steps: int,
+        clip_norm: float,
+        seed: int,
+        xla: bool,
+        max_skipped_steps: int,
+    ):
+        """Creates the counters; call it inside the strategy's scope.
+
+        Args:
+          strategy: where to compute.
+          objective: what to train.
+          optimizer: applies summed and clipped gradients.
+          schedule: learning rate by update step.
+          make_dataset: from an input context and the first step to per-replica batches.
+          batch_size: B of the global batch.
+          accumulation_steps: micro-batches of each replica's share.
+          clip_norm: largest global norm.
+          seed: of chance in every step.
+          xla: whether the gradient function is compiled.
+          max_skipped_steps: updates in a row that may be skipped.
+
+        Raises:
+          ValueError: the batch does not divide by replicas and micro-batches.
+        """
+        super().__init__()
+        replicas = strategy.num_replicas_in_sync
+        if batch_size % (replicas * accumulation_steps):
+            raise ValueError(
+                f"training.batch_size {batch_size} is not a multiple of {replicas} devices × "
+                f"training.accumulation_steps {accumulation_steps}; choose one that is"
+            )
+        self.data_step = tf.Variable(0, trainable=False, dtype=tf.int64, name="data_step")
+        self.update_step = tf.Variable(0, trainable=False, dtype=tf.int64, name="update_step")
+        self.skipped_in_a_row = tf.Variable(0, trainable=False, dtype=tf.int64, name="skipped")
+        self._strategy = strategy
+        self._objective = objective
+        self._optimizer = optimizer
+        self._schedule = schedule
+        self._make_dataset = make_dataset
+        self._batch_size = batch_size
+        self._accumulation_steps = accumulation_steps
+        self._clip_norm = clip_norm
+        self._seed = seed
+        self._max_skipped_steps = max_skipped_steps
+        self._iterator = None
+        self._train_steps = tf.function(self._train_steps_eagerly)
+        self._gradients = tf.function(self._gradients_eagerly, jit_compile=xla or None)
+
+    def train(self, num_steps: tf.Tensor) -> dict[str, float]:
+        """Runs `num_steps` steps (int32 scalar) and returns their mean metrics.
+
+        Raises:
+          NonFiniteGradients: more than `max_skipped_steps` updates in a row were skipped.
+        """
+        if self._iterator is None:
+            first_step = int(self.data_step.numpy())
+            self._iterator = iter(
+                self._strategy.distribute_datasets_from_function(
+                    lambda context: self._make_dataset(context, first_step)
+                )
+            )
+        updates_before = int(self.update_step.numpy())
+        sums = self._train_steps(self._iterator, num_steps)
+        updates = int(self.update_step.numpy()) - updates_before
+        self._stop_if_stuck()
+        return {
+            **self._objective.metrics({name: value.numpy() for name, value in sums.items()}),
+            "learning_rate": float(self._schedule(self.update_step)),
+            "skipped_steps": float(int(num_steps) - updates),
+        }
+
+    def _train_steps_eagerly(self, iterator: Any, num_steps: tf.Tensor) -> Sums:
+        totals = _zeros(self._objective.sum_shapes)
+        for _ in tf.range(num_steps):
+            per_replica = self._strategy.run(self._replica_step, args=(next(iterator),))
+            sums = _over_replicas(self._strategy, per_replica)
+            totals = {name: totals[name] + sums[name] for name in totals}
+            self.data_step.assign_add(1)
+        return totals
+
+    def _replica_step(self, batch: Any) -> Sums:
+        """One step on one replica, in the order told above."""
+        context = tf.distribute.get_replica_context()
+        seed = step_seed(self._seed, self.data_step)
+        rows = self._batch_size // context.num_replicas_in_sync
+        replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
+        key = StepKey(seed, replica * rows, self._batch_size)
+        prepared, counts = self._objective.prepare(batch, key)
+        counts = context.all_reduce(tf.distribute.ReduceOp.SUM, counts)
+
+        replica_seed = tf.random.experimental.stateless_fold_in(seed, replica, alg="philox")
+        gradients, sums = self._accumulate(prepared, counts, replica_seed)
+        gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        norm = tf.linalg.global_norm(gradients)
+        tf.cond(
+            tf.math.is_finite(norm),
+            lambda: self._update(gradients, norm),
+            self._skip,
+        )
+        return sums
+
+    def _accumulate(
+        self, prepared: Any, counts: dict[str, tf.Tensor], seed: tf.Tensor
+    ) -> tuple[list[tf.Tensor], Sums]:
+        """Gradients and sums over the micro-batches of this replica."""
+        parts = self._accumulation_steps
+        if parts == 1:
+            return self._gradients(prepared, counts, seed)
+        columns = [
+            tf.reshape(rows, [parts, rows.shape[0] // parts, *rows.shape[1:]])
+            for rows in tf.nest.flatten(prepared)
+        ]
+        gradients = [tf.zeros(v.shape) for v in self._objective.trained_weights]
+        sums = _zeros(self._objective.sum_shapes)
+        for part in tf.range(parts):
+            part_seed = tf.random.experimental.stateless_fold_in(seed, part, alg="philox")
+            micro_batch = tf.nest.pack_sequence_as(prepared, [column[part] for column in columns])
+            part_gradients, part_sums = self._gradients(micro_batch, counts, part_seed)
+            gradients = [g + p for g, p in zip(gradients, part_gradients, strict=True)]
+            sums = {name: sums[name] + part_sums[name] for name in sums}
+        return gradients, sums
+
+    def _gradients_eagerly(
+        self, prepared: Any, counts: dict[str, tf.Tensor], seed: tf.Tensor
+    ) -> tuple[list[tf.Tensor], Sums]:
+        variables = [v.value for v in self._objective.trained_weights]
+        with tf.GradientTape() as tape:
+            loss, sums = self._objective.loss(prepared, counts, seed, training=True)
+        # The gradient of a table comes as slices where it is only looked up; moments need all rows.
+        gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
+        return [tf.convert_to_tensor(g) for g in gradients], sums
+
+    def _update(self, gradients: list[tf.Tensor], norm: tf.Tensor) -> tf.Tensor:
+        clipped, _ = tf.clip_by_global_norm(gradients, self._clip_norm, use_norm=norm)
+        self._optimizer.apply(clipped, self._schedule(self.update_step))
+        self.update_step.assign_add(1)
+        self.skipped_in_a_row.assign(0)
+        return tf.constant(True)
+
+    def _skip(self) -> tf.Tensor:
+        self.skipped_in_a_row.assign_add(1)
+        return tf.constant(False)
+
+    def _stop_if_stuck(self) -> None:
+        skipped = int(self.skipped_in_a_row.numpy())
+        if skipped > self._max_skipped_steps:
+            last = int(self.data_step.numpy())
+            raise NonFiniteGradients(
+                f"steps {last - skipped + 1} to {last} had gradients that are not finite (learning "
+                f"rate {float(self._schedule(self.update_step)):.3g}); lower "
+                f"optimizer.learning_rate or lengthen schedule.warmup_steps"
+            )
+
+
+class Evaluator(orbit.AbstractEvaluator):
+    """Runs an objective over held-out batches, the same draws each time."""
+
+    def __init__(
+        self,
+        strategy: tf.distribute.Strategy,
+        objective: Objective,
+        dataset: tf.data.Dataset,
+        *,
+        batch_size: int,
+        seed: int,
+    ):
+        """
+        Args:
+          strategy: where to compute.
+          objective: what is evaluated.
+          dataset: global batches of `batch_size` rows.
+          batch_size: B; a multiple of the number of replicas.
+          seed: of masks and draws.
+
+        Raises:
+          ValueError: the batch does not divide by the replicas.
+        """
+        super().__init__()
+        replicas = strategy.num_replicas_in_sync
+        if batch_size % replicas:
+            raise ValueError(
+                f"evaluation.batch_size {batch_size} is not a multiple of {replicas} devices"
+            )
+        self._strategy = strategy
+        self._objective = objective
+        self._dataset = dataset
+        self._batch_size = batch_size
+        self._seed = seed
+        self._step = tf.function(self._step_eagerly)
+
+    def evaluate(self, num_steps: tf.Tensor | None = None) -> dict[str, float]:
+        """The metrics over the whole dataset; `num_steps` is Orbit's and not used."""
+        totals = dict.fromkeys(self._objective.sum_shapes, 0.0)
+        batches = self._strategy.experimental_distribute_dataset(self._dataset)
+        for index, batch in enumerate(batches):
+            sums = self._step(batch, tf.constant(index, tf.int64))
+            totals = {name: total + sums[name].numpy() for name, total in totals.items()}
+        return self._objective.metrics(totals)
+
+    def _step_eagerly(self, batch: Any, index: tf.Tensor) -> Sums:
+        per_replica = self._strategy.run(self._replica_step, args=(batch, index))
+        return _over_replicas(self._strategy, per_replica)
+
+    def _replica_step(self, batch: Any, index: tf.Tensor) -> Sums:
+        context = tf.distribute.get_replica_context()
+        seed = step_seed(self._seed, index)
+        rows = self._batch_size // context.num_replicas_in_sync
+        replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
+        key = StepKey(seed, replica * rows, self._batch_size)
+        prepared, counts = self._objective.prepare(batch, key)
+        replica_seed = tf.random.experimental.stateless_fold_in(seed, replica, alg="philox")
+        return self._objective.loss(prepared, counts, replica_seed, training=False)[1]
+
+
+def step_seed(seed: int, step: tf.Tensor) -> tf.Tensor:
+    """int32 [2]: the key of all chance in one step."""
+    return tf.stack([tf.constant(seed, tf.int32), tf.cast(step, tf.int32)])
+
+
+def _over_replicas(strategy: tf.distribute.Strategy, sums: Sums) -> Sums:
+    return {name: strategy.reduce("SUM", value, axis=None) for name, value in sums.items()}
+
+
+def _zeros(shapes: Mapping[str, tuple[int, ...]]) -> Sums:
+    return {name: tf.zeros(shape) for name, shape in shapes.items()}
