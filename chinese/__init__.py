@@ -1,0 +1,1 @@
+"""Chinese text into numbers: corpus, words, tokens and the units that are masked together."""

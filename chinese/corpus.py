@@ -1,0 +1,453 @@
+"""Documents into examples of at most L tokens, nothing thrown away."""
+
+import bisect
+import gzip
+import hashlib
+import json
+import random
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from chinese.normalize import clean_line
+from chinese.segmentation import DEFAULT_UNIT_CAP, Segmenter
+from chinese.sentences import sentence_borders
+from chinese.spans import tile_from_borders
+from chinese.units import unit_ids
+
+Document = list[str]
+"""The lines of one document, cleaned, none of them blank."""
+
+ONE_SEGMENT_RATE = 0.10
+SHORT_RATE = 0.05
+SHORTEST_TARGET = 5
+"""Source: google-research/electra at 8a46635, `build_pretraining_dataset.py`."""
+
+_SUFFIXES = ("", ".txt", ".jsonl")
+_PIECE_CHARACTERS = 1 << 18  # one pass sees about so many: fast, and memory stays flat
+_GLOB_SIGNS = frozenset("*?[")
+
+
+class TextEncoder(Protocol):
+    """What is needed of a tokenizer: `chinese.tokenizer.Tokenizer`, without its TensorFlow."""
+
+    def encode_flat(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Gives ids int32 [n] and spans int32 [n, 2] of a text."""
+
+
+class EncodedDocument(NamedTuple):
+    """A document in numbers.
+
+    `ids` int32 [n]; `unit_ids` int32 [n], ascending from 1; `sentence_starts` int32 [m], the place of
+    every sentence's first token. No unit reaches into two sentences.
+    """
+
+    ids: np.ndarray
+    unit_ids: np.ndarray
+    sentence_starts: np.ndarray
+
+
+class Example(NamedTuple):
+    """One training row, without padding: all int32 [n], n at most the length asked for.
+
+    `input_ids` with [CLS] and [SEP]; `segment_ids` 0 and 1; `unit_ids` 1, 2, 3 … ascending, 0 on
+    [CLS] and [SEP].
+    """
+
+    input_ids: np.ndarray
+    segment_ids: np.ndarray
+    unit_ids: np.ndarray
+
+
+@dataclass
+class ReadCounts:
+    """What `read_documents` met; `bad_lines` are lines left out because they were not UTF-8 or JSON."""
+
+    files: int = 0
+    documents: int = 0
+    lines: int = 0
+    characters: int = 0
+    bad_lines: int = 0
+
+
+def list_corpus_files(paths: Iterable[Path | str]) -> list[Path]:
+    """Gives the files behind files, folders and globs, each once, sorted within each path.
+
+    A folder stands for all files in it, at any depth, named `*.txt`, `*.jsonl`, either with `.gz`, or
+    without a suffix; names that begin with a dot are passed over.
+
+    Raises:
+        ValueError: when a path leads to no file.
+    """
+    found: dict[Path, None] = {}
+    for path in map(Path, paths):
+        if path.is_file():
+            matches = [path]
+        elif path.is_dir():
+            matches = sorted(entry for entry in path.rglob("*") if _is_corpus_file(entry, path))
+        elif _GLOB_SIGNS & set(str(path)):
+            root = Path(path.anchor) if path.is_absolute() else Path(".")
+            pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else str(path)
+            matches = sorted(entry for entry in root.glob(pattern) if entry.is_file())
+        else:
+            matches = []
+        if not matches:
+            raise ValueError(
+                f"corpus {path}: no such file, or no text in that folder; check the path"
+            )
+        found.update(dict.fromkeys(matches))
+    return list(found)
+
+
+def _is_corpus_file(path: Path, root: Path) -> bool:
+    if any(part.startswith(".") for part in path.relative_to(root).parts) or not path.is_file():
+        return False
+    return Path(path.name.removesuffix(".gz")).suffix in _SUFFIXES
+
+
+def read_documents(
+    paths: Iterable[Path | str],
+    on_bad_text: Literal["refuse", "skip"] = "refuse",
+    counts: ReadCounts | None = None,
+) -> Iterator[Document]:
+    r"""Yields the documents of a corpus, one after the other, in the order of `list_corpus_files`.
+
+    Plain text: a blank line, or the end of the file, ends a document. `.jsonl`: every line is an
+    object whose `text` is one document. Lines end with LF alone (CRLF is tolerated): U+2028 and
+    U+0085 stand inside lines in real dumps. Every line is cleaned.
+
+    Args:
+        paths: files, folders, globs; UTF-8, plain or `.gz`.
+        on_bad_text: what to do with a line that is not UTF-8 (or not such JSON).
+        counts: filled while reading.
+
+    Raises:
+        ValueError: with path and line, for bad text unless it is skipped; for a damaged `.gz`; for a
+            path without files.
+    """
+    if on_bad_text not in ("refuse", "skip"):
+        raise ValueError(f"on_bad_text is {on_bad_text!r}: choose refuse or skip")
+    counts = counts if counts is not None else ReadCounts()
+    for path in list_corpus_files(paths):
+        counts.files += 1
+        numbered = _read_lines(path, on_bad_text, counts)
+        is_json = path.name.removesuffix(".gz").endswith(".jsonl")
+        documents = _split_json if is_json else _split_at_blank_lines
+        for document in documents(path, numbered, on_bad_text, counts):
+            counts.documents += 1
+            counts.lines += len(document)
+            counts.characters += sum(map(len, document))
+            yield document
+
+
+def _read_lines(path: Path, on_bad_text: str, counts: ReadCounts) -> Iterator[tuple[int, str]]:
+    number = 0
+    with _open(path) as file:
+        try:
+            for number, raw in enumerate(file, start=1):
+                if number == 1:
+                    raw = raw.removeprefix(b"\xef\xbb\xbf")
+                try:
+                    yield number, raw.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    _refuse_or_count(
+                        on_bad_text,
+                        counts,
+                        f"{path}:{number}: not UTF-8 (byte {raw[error.start]:#04x} at column "
+                        f"{error.start + 1}); convert the file, or skip bad text",
+                    )
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(
+                f"{path}:{number + 1}: the .gz is truncated or damaged ({error}); fetch it again"
+            ) from error
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")
+
+
+def _refuse_or_count(on_bad_text: str, counts: ReadCounts, message: str) -> None:
+    if on_bad_text == "refuse":
+        raise ValueError(message)
+    counts.bad_lines += 1
+
+
+def _split_at_blank_lines(
+    path: Path, numbered: Iterator[tuple[int, str]], on_bad_text: str, counts: ReadCounts
+) -> Iterator[Document]:
+    document: Document = []
+    for _, line in numbered:
+        line = clean_line(line)
+        if line:
+            document.append(line)
+        elif document:
+            yield document
+            document = []
+    if document:
+        yield document
+
+
+def _split_json(
+    path: Path, numbered: Iterator[tuple[int, str]], on_bad_text: str, counts: ReadCounts
+) -> Iterator[Document]:
+    for number, line in numbered:
+        if not line.strip():
+            continue
+        try:
+            text = json.loads(line)["text"]
+            lines = text.split("\n")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            message = f"{path}:{number}: not a JSON object with a string `text` ({error!r})"
+            _refuse_or_count(on_bad_text, counts, f"{message}; mend it, or skip bad text")
+            continue
+        document = [cleaned for cleaned in map(clean_line, lines) if cleaned]
+        if document:
+            yield document
+
+
+def is_held_out(document_text: str, rate: float, seed: int) -> bool:
+    """Says whether a document belongs to the held-out share: by its content, so in every build.
+
+    Args:
+        document_text: the lines joined by line ends.
+        rate: in [0, 1].
+        seed: another seed holds out other documents.
+    """
+    return _hash_fraction(f"held out:{seed}:", document_text) < rate
+
+
+def _hash_fraction(prefix: str, text: str) -> float:
+    data = (prefix + text).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=6).digest(), "big") / (1 << 48)
+
+
+def document_rng(seed: int, document_index: int) -> random.Random:
+    """Gives the chance of one document: the same in whatever process the document is built."""
+    data = f"document:{seed}:{document_index}".encode()
+    return random.Random(int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big"))
+
+
+def encode_document(
+    lines: Document,
+    tokenizer: TextEncoder,
+    segmenter: Segmenter,
+    cap: int = DEFAULT_UNIT_CAP,
+) -> EncodedDocument:
+    """Gives one document in numbers; see `encode_documents`, which is faster for many."""
+    return next(encode_documents([lines], tokenizer, segmenter, cap))
+
+
+def encode_documents(
+    documents: Iterable[Document],
+    tokenizer: TextEncoder,
+    segmenter: Segmenter,
+    cap: int = DEFAULT_UNIT_CAP,
+) -> Iterator[EncodedDocument]:
+    """Yields the documents in numbers: sentences, words, tokens, units; one result a document.
+
+    Documents are taken together until there is enough text for one pass; no word, token or unit
+    crosses a line end, so the answer does not depend on the company.
+
+    Args:
+        documents: as `read_documents` yields them.
+        tokenizer: gives ids and spans; see `chinese.tokenizer`.
+        segmenter: gives words; see `chinese.segmentation`.
+        cap: the largest unit, in tokens.
+    """
+    waiting: list[str] = []
+    num_characters = 0
+    for document in documents:
+        waiting.append("\n".join(document))
+        num_characters += len(waiting[-1]) + 1
+        if num_characters >= _PIECE_CHARACTERS:
+            yield from _encode_together(waiting, tokenizer, segmenter, cap)
+            waiting, num_characters = [], 0
+    yield from _encode_together(waiting, tokenizer, segmenter, cap)
+
+
+def _encode_together(
+    texts: list[str], tokenizer: TextEncoder, segmenter: Segmenter, cap: int
+) -> Iterator[EncodedDocument]:
+    if not texts:
+        return
+    text = "\n".join(texts)
+    sizes = np.array([len(part) + 1 for part in texts], dtype=np.int64)
+    text_starts = np.cumsum(sizes) - sizes
+    borders = np.union1d(sentence_borders(text)[:-1], text_starts)
+    pieces = [
+        _encode_piece(
+            text[first:last],
+            borders[(borders >= first) & (borders < last)] - first,
+            tokenizer,
+            segmenter,
+            cap,
+            first,
+        )
+        for first, last in _piece_borders(borders, len(text))
+    ]
+    units_before = np.cumsum([0] + [int(units[-1]) if len(units) else 0 for _, _, units in pieces])
+    ids = np.concatenate([piece[0] for piece in pieces])
+    starts = np.concatenate([piece[1] for piece in pieces])
+    units = np.concatenate(
+        [piece[2] + before for piece, before in zip(pieces, units_before.tolist())]
+    )
+    sentence_starts = np.unique(np.searchsorted(starts, borders))
+    token_borders = np.searchsorted(starts, np.append(text_starts, len(text) + 1))
+    for first, last in tile_from_borders(token_borders).tolist():
+        inside = sentence_starts[
+            np.searchsorted(sentence_starts, first) : np.searchsorted(sentence_starts, last)
+        ]
+        own = units[first:last]
+        yield EncodedDocument(
+            ids[first:last],
+            (own - own[0] + 1 if len(own) else own).astype(np.int32),
+            (inside - first).astype(np.int32),
+        )
+
+
+def _encode_piece(
+    text: str,
+    breaks: np.ndarray,
+    tokenizer: TextEncoder,
+    segmenter: Segmenter,
+    cap: int,
+    offset: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    ids, spans = tokenizer.encode_flat(text)
+    words = tile_from_borders(segmenter.borders(text))
+    units = unit_ids(spans, words, text, segmenter.finer_cut, cap, breaks)
+    return ids, spans[:, 0].astype(np.int64) + offset, units
+
+
+def _piece_borders(sentence_starts: np.ndarray, size: int) -> list[tuple[int, int]]:
+    """Gives stretches of at most about `_PIECE_CHARACTERS` characters that begin with a sentence.
+
+    No word and no token crosses a sentence start, so cutting there changes nothing. A sentence longer
+    than that is cut where it stands: at worst one word falls in two.
+    """
+    pieces, start = [], 0
+    while start < size:
+        end = min(start + _PIECE_CHARACTERS, size)
+        if end < size:
+            before = int(sentence_starts[np.searchsorted(sentence_starts, end, "right") - 1])
+            end = before if before > start else end
+        pieces.append((start, end))
+        start = end
+    return pieces
+
+
+def build_examples(
+    document: EncodedDocument,
+    max_length: int,
+    rng: random.Random,
+    cls_id: int,
+    sep_id: int,
+    one_segment_rate: float = ONE_SEGMENT_RATE,
+    short_rate: float = SHORT_RATE,
+) -> Iterator[Example]:
+    """Yields the examples of one document, in order; joined, their tokens are the document.
+
+    Every example is filled to its target length, normally `max_length`. The last sentence is cut at a
+    unit border where it no longer fits, and its remainder opens the next example; a unit is cut only
+    when it is longer than the whole example. Segment A takes whole sentences up to about half of the
+    target, segment B the rest. Where A would leave nothing for B, A is cut at a unit border.
+
+    Deviates from the reference, which throws away what it cuts, lets text after B return to A, and
+    leaves B empty when one sentence fills the example (16 to 68 % of examples with B on real text).
+
+    Args:
+        document: from `encode_document`.
+        max_length: the length of an example with [CLS] and [SEP], at least 8.
+        rng: `document_rng(seed, index)`; the examples are a function of it and the document.
+        cls_id, sep_id: of the vocabulary.
+        one_segment_rate: in [0, 1]; how many examples have segment A only, by choice.
+        short_rate: in [0, 1]; how many examples have a random shorter target.
+
+    Raises:
+        ValueError: for a max_length below 8.
+
+    Source: google-research/electra at 8a46635, `build_pretraining_dataset.py` (the three rates).
+    """
+    if max_length < 8:
+        raise ValueError(f"max_length is {max_length}: give at least 8 tokens")
+    cutter = _Cutter(document)
+    size, start = len(document.ids), 0
+    while start < size:
+        target = (
+            rng.randint(SHORTEST_TARGET, max_length) if rng.random() < short_rate else max_length
+        )
+        has_two = rng.random() >= one_segment_rate
+        end = cutter.end_of(start, target - 3 if has_two else target - 2, max_length - 3)
+        if has_two and end < size <= start + target - 2:
+            has_two, end = False, size  # one token more and the document is whole
+        middle = cutter.middle_of(start, end, (target - 3) // 2, rng) if has_two else end
+        yield _assemble(document, start, middle, end, cls_id, sep_id)
+        start = end
+
+
+class _Cutter:
+    """Finds where a document may be cut."""
+
+    def __init__(self, document: EncodedDocument) -> None:
+        units = document.unit_ids
+        places = np.arange(len(units))
+        is_first = np.concatenate([[True], units[1:] != units[:-1]])[: len(units)]
+        self._unit_start = np.append(
+            np.maximum.accumulate(np.where(is_first, places, 0)), len(units)
+        )
+        self._sentence_starts = document.sentence_starts.tolist()
+
+    def end_of(self, start: int, budget: int, largest: int) -> int:
+        """Gives the last unit border within the budget; a first unit that is longer still fits."""
+        size = len(self._unit_start) - 1
+        end = int(self._unit_start[min(start + budget, size)])
+        if end > start:
+            return end
+        after = start + 1
+        while after < size and self._unit_start[after] <= start and after - start < largest:
+            after += 1
+        return after
+
+    def middle_of(self, start: int, end: int, a_target: int, rng: random.Random) -> int:
+        """Gives where segment B begins; `end` when there is no B."""
+        starts = self._sentence_starts
+        index = bisect.bisect_right(starts, start)
+        while index < len(starts) and starts[index] < end:
+            a_size = starts[index] - start
+            after = min(starts[index + 1] if index + 1 < len(starts) else end, end)
+            fits = after - start < a_target or (a_size < a_target and rng.random() < 0.5)
+            if not fits:
+                return starts[index]
+            index += 1
+        if end - start <= max(a_target, 1):
+            return end
+        middle = int(self._unit_start[start + max(a_target, 1)])
+        return middle if middle > start else end
+
+
+def _assemble(
+    document: EncodedDocument, start: int, middle: int, end: int, cls_id: int, sep_id: int
+) -> Example:
+    a_size, b_size = middle - start, end - middle
+    size = a_size + 2 + (b_size + 1 if b_size else 0)
+    input_ids = np.full(size, sep_id, dtype=np.int32)
+    segment_ids = np.zeros(size, dtype=np.int32)
+    units = np.zeros(size, dtype=np.int32)
+    first_unit = document.unit_ids[start] - 1
+    input_ids[0] = cls_id
+    input_ids[1 : a_size + 1] = document.ids[start:middle]
+    units[1 : a_size + 1] = document.unit_ids[start:middle] - first_unit
+    if b_size:
+        input_ids[a_size + 2 : -1] = document.ids[middle:end]
+        units[a_size + 2 : -1] = document.unit_ids[middle:end] - first_unit
+        segment_ids[a_size + 2 :] = 1
+    return Example(input_ids, segment_ids, units)
+
+
+def count_text_tokens(examples: Sequence[Example]) -> int:
+    """Counts the tokens of text in examples; for one document it must equal `len(document.ids)`."""
+    return sum(int(np.count_nonzero(example.unit_ids)) for example in examples)
