@@ -242,6 +242,8 @@ def _write_files(path: Path, folder: EncoderFolder) -> None:
     # safetensors writes the memory as it lies, which is wrong for a transposed view.
     weights = {name: np.ascontiguousarray(array) for name, array in folder.weights.items()}
     safetensors.numpy.save_file(weights, path / WEIGHTS_FILE)
+    # It also makes the file readable for its owner alone; others serve and fine-tune from it.
+    (path / WEIGHTS_FILE).chmod((path / CONFIG_FILE).stat().st_mode)
     _flush(path / WEIGHTS_FILE)
     _flush(path)
 

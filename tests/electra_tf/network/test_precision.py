@@ -1,0 +1,102 @@
+"""bfloat16 touches the operands of matrix products and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.network.dense import gelu, layer_norm, matmul
+from electra_tf.network.embeddings import Embeddings
+from electra_tf.network.encoder import Encoder
+
+
+def test_a_product_of_numbers_that_fit_into_bfloat16_is_exact():
+    left = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    right = tf.constant([[5.0, 6.0], [7.0, 8.0]])
+    for precision in ("float32", "bfloat16"):
+        product = matmul(left, right, precision)
+        assert product.dtype == tf.float32
+        np.testing.assert_array_equal(product, [[19, 22], [43, 50]])
+        transposed = matmul(left, right, precision, transpose_right=True)
+        np.testing.assert_array_equal(transposed, [[17, 23], [39, 53]])
+
+
+def test_bfloat16_rounds_the_operands():
+    # 1 + 2^-9 lies between two bfloat16 numbers; 1 is nearer.
+    left, right = tf.constant([[1 + 2**-9]]), tf.constant([[1.0]])
+    assert matmul(left, right, "bfloat16").numpy() == 1.0
+    assert matmul(left, right, "float32").numpy() > 1.0
+
+
+@pytest.fixture(scope="module")
+def graphs(make_config, batch):
+    """The same network in both precisions: concrete functions of ids and segments."""
+    config = make_config()
+    spec = tf.TensorSpec((None, None), tf.int32)
+    functions = {}
+    for precision in ("float32", "bfloat16"):
+        encoder = Encoder(config, Embeddings(config, 7), 7, precision)
+        functions[precision] = tf.function(encoder.call).get_concrete_function(spec, spec)
+    return functions
+
+
+def test_only_products_see_bfloat16(graphs):
+    operations = graphs["bfloat16"].graph.get_operations()
+    touched = {
+        op.type
+        for op in operations
+        if any(x.dtype == tf.bfloat16 for x in [*op.inputs, *op.outputs])
+    }
+    assert touched <= {"Cast", "MatMul", "BatchMatMulV2", "Reshape", "Shape"}
+    for op in operations:
+        if op.type in ("Softmax", "Erf", "Rsqrt", "Mean", "SquaredDifference"):
+            assert op.outputs[0].dtype == tf.float32
+
+
+def test_every_product_but_the_segment_lookup_is_in_bfloat16(graphs):
+    products = [
+        op.inputs[0].dtype
+        for op in graphs["bfloat16"].graph.get_operations()
+        if op.type in ("MatMul", "BatchMatMulV2")
+    ]
+    # The projection; a layer: query, key, value, scores, context, output, two of feed-forward.
+    assert products.count(tf.bfloat16) == 1 + 8 * 2
+    assert products.count(tf.float32) == 1
+
+
+def test_float32_knows_no_bfloat16(graphs):
+    operations = graphs["float32"].graph.get_operations()
+    assert not any(x.dtype == tf.bfloat16 for op in operations for x in op.outputs)
+
+
+def test_bfloat16_stays_close_to_float32(graphs, batch):
+    exact, rough = (np.asarray(graphs[name](*batch)) for name in ("float32", "bfloat16"))
+    assert rough.dtype == np.float32
+    # Outputs have deviation 1 (LayerNorm); bfloat16 keeps 8 bits, so errors are a few 2^-8.
+    assert 0 < np.abs(exact - rough).max() < 0.05
+    assert np.sqrt(np.mean((exact - rough) ** 2)) < 0.01
+
+
+def test_gelu_is_that_of_the_error_function():
+    values = np.array([-3.0, -1.0, 0.0, 1.0, 3.0], np.float32)
+    # x · Φ(x) with Φ(1) = 0.8413447, Φ(3) = 0.9986501.
+    np.testing.assert_allclose(
+        gelu(values), [-0.0040497, -0.1586553, 0.0, 0.8413447, 2.9959503], atol=1e-6
+    )
+    assert abs(gelu(np.float32(1.0)).numpy() - 0.841192) > 1e-4  # the tanh form
+
+
+def test_layer_norm_works_with_the_smallest_spreads():
+    layer = layer_norm(1e-12)
+    layer.build((None, 4))
+    spread = np.array([[1.0, -1.0, 1.0, -1.0]], np.float32)
+    for scale in (1.0, 1e-3, 1e-5):
+        np.testing.assert_allclose(layer(spread * scale), spread, rtol=1e-2)
+    np.testing.assert_array_equal(layer(np.full((1, 4), 0.5, np.float32)), 0.0)
+
+
+def test_dynamic_lengths_are_served_by_one_graph(graphs, batch):
+    ids, segments = batch
+    whole, short = (graphs["float32"](ids[:, :n], segments[:, :n]) for n in (8, 5))
+    np.testing.assert_allclose(np.asarray(whole)[1, :5], np.asarray(short)[1], atol=1e-5)
