@@ -7,7 +7,8 @@ An objective is two calls, and the trainer knows no more of it:
 
 `prepared` is a nest of tensors with B rows; `counts` are summed over all replicas before any loss
 is computed, so losses are normalised by the whole batch; `sums` (of the shapes in
-`objective.sum_shapes`) add up over steps into `objective.metrics(sums)`.
+`objective.sum_shapes`, `real_tokens` among them) add up over steps into
+`objective.metrics(sums)`.
 
 The order of a step, none of which Keras' own training keeps under tf.distribute:
   1. each replica prepares its rows; counts are summed over replicas;
@@ -133,6 +134,7 @@ class Trainer(orbit.AbstractTrainer):
         self._stop_if_stuck()
         return {
             **self._objective.metrics({name: value.numpy() for name, value in sums.items()}),
+            "tokens": float(sums["real_tokens"]),
             "learning_rate": float(self._schedule(self.update_step)),
             "skipped_steps": float(int(num_steps) - updates),
         }

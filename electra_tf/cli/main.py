@@ -1,0 +1,44 @@
+"""The command `electra-tf`: one file a command, nothing heavy imported before it is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import typer
+
+from electra_tf.cli import evaluate, info, pretrain, records, vocab
+
+app = typer.Typer(
+    help="Pre-train ELECTRA models for Chinese.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("pretrain")(pretrain.pretrain)
+app.command("evaluate")(evaluate.evaluate)
+app.command("info")(info.info)
+app.add_typer(records.app, name="records")
+app.add_typer(vocab.app, name="vocab")
+
+
+def main() -> None:
+    """Runs the command; a user's mistake ends with one message and exit code 1."""
+    # TensorFlow greets with a page of notes about CPU features, and with an error where there is no
+    # GPU. Where there is one, its errors are worth reading.
+    has_gpu = Path("/dev/nvidiactl").exists()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_gpu else "3")
+    try:
+        app()
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("\nstopped; the same command goes on from the last checkpoint", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What a path is: a run, a folder of records, an encoder folder, a vocabulary, a config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from chinese.vocab import load_vocabulary
+from electra_tf.data.records import MANIFEST, Split, read_manifest
+from electra_tf.encoder_folder import parameter_count, read_encoder_folder
+from electra_tf.pretrain.run import CONFIG, ENCODER, GENERATOR, METRICS
+from electra_tf.training.report import read_events
+
+Facts = dict[str, Any]
+
+
+def describe(path: str | Path) -> Facts:
+    """Facts about a path, name → value, the first named `what`; no model is built.
+
+    Raises:
+      ValueError: nothing is there, or nothing that is known here.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ValueError(f"{path}: does not exist")
+    if (path / MANIFEST).is_file():
+        return _records(path)
+    if (path / CONFIG).is_file() and (path / METRICS).is_file():
+        return _run(path)
+    if (path / "model.safetensors").is_file():
+        return _encoder(path)
+    if path.is_file() and path.suffix == ".txt":
+        return _vocabulary(path)
+    raise ValueError(
+        f"{path}: is no run folder, no folder of records, no encoder folder and no vocabulary"
+    )
+
+
+def _records(path: Path) -> Facts:
+    manifest = read_manifest(path)
+    return {
+        "what": "records",
+        "max_length": manifest.max_length,
+        "vocabulary": f"{manifest.vocabulary.size:,} tokens",
+        "vocabulary sha256": manifest.vocabulary.sha256,
+        "segmenter": f"{manifest.segmenter['name']} {manifest.segmenter['version']}",
+        "train": _split(manifest.train),
+        "held out": _split(manifest.held_out),
+        "unknown rate": f"{manifest.corpus['unknown_rate']:.3%}",
+        "unigram entropy": f"{manifest.unigram_entropy_nats:.3f} nats a token",
+    }
+
+
+def _split(split: Split) -> str:
+    return (
+        f"{split.documents:,} documents, {split.examples:,} examples, {split.tokens:,} tokens, "
+        f"{len(split.shards)} shards"
+    )
+
+
+def _run(path: Path) -> Facts:
+    events = read_events(path / METRICS)
+    evaluations = [event for event in events if event["kind"] == "evaluation"]
+    networks = [name for name in (ENCODER, GENERATOR) if (path / name).is_dir()]
+    last = evaluations[-1] if evaluations else {}
+    return {
+        "what": "pre-training run",
+        "step": events[-1]["step"] if events else 0,
+        "networks": ", ".join(networks) or "not written yet",
+        **{
+            f"held-out {name}": f"{value:.4f}"
+            for name, value in last.items()
+            if isinstance(value, float)
+        },
+    }
+
+
+def _encoder(path: Path) -> Facts:
+    folder = read_encoder_folder(path)
+    count = parameter_count(folder.config, folder.kind)
+    return {
+        "what": f"encoder folder, {folder.kind}",
+        **folder.config.model_dump(),
+        "parameters": f"{count.backbone:,} + head {count.head:,}",
+        "tokenizer": folder.tokenizer_settings,
+        "made by": folder.provenance.get("made_by", "unknown"),
+        "step": folder.provenance.get("step", "unknown"),
+    }
+
+
+def _vocabulary(path: Path) -> Facts:
+    vocabulary = load_vocabulary(path)
+    return {"what": "vocabulary", "tokens": f"{vocabulary.size:,}", "sha256": vocabulary.sha256}

@@ -1,0 +1,72 @@
+"""From raw text to a pre-trained ELECTRA: records where there are none yet, then the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from electra_tf.config import PretrainConfig, RecordsConfig
+from electra_tf.data.records import MANIFEST, read_manifest
+from electra_tf.pretrain.run import RunResult, evaluate, pretrain
+from electra_tf.training.report import Listener
+from electra_tf.workflows.records import Progress, build_records, corpus_paths
+
+RECORDS = "records"
+
+__all__ = ["RECORDS", "evaluate", "pretrain", "pretrain_from_text"]
+
+
+def pretrain_from_text(
+    config: PretrainConfig,
+    records_config: RecordsConfig,
+    corpus: Sequence[str],
+    folder: str | Path,
+    listener: Listener,
+    progress: Progress,
+    vocabulary_file: str | Path | None = None,
+) -> RunResult:
+    """Builds `folder/records` from text unless they stand there, then trains or resumes.
+
+    Args:
+      config: the run. Length and longest unit of the records follow it.
+      records_config: how text becomes records.
+      corpus: files, folders, globs, or `demo`.
+      folder: the run folder.
+      listener: who shows training.
+      progress: told while records are built.
+      vocabulary_file: a BERT `vocab.txt`; None = one is built from the corpus.
+
+    Returns:
+      As `pretrain`.
+
+    Raises:
+      ValueError: as `build_records` and `pretrain`; also where the records that stand there were
+        built from another corpus.
+    """
+    records = Path(folder) / RECORDS
+    if (records / MANIFEST).exists():
+        _check_same_corpus(records, corpus)
+    else:
+        fitted = records_config.model_copy(
+            update={
+                "max_length": config.data.max_length,
+                "max_unit_tokens": config.masking.max_unit_tokens,
+            }
+        )
+        manifest = build_records(fitted, corpus, records, progress, vocabulary_file)
+        listener.say(
+            f"records: {manifest.train.documents + manifest.held_out.documents:,} documents, "
+            f"{manifest.train.tokens + manifest.held_out.tokens:,} tokens, "
+            f"{manifest.train.examples + manifest.held_out.examples:,} examples, vocabulary of "
+            f"{manifest.vocabulary.size:,}"
+        )
+    return pretrain(config, records, folder, listener)
+
+
+def _check_same_corpus(records: Path, corpus: Sequence[str]) -> None:
+    built_from, given = read_manifest(records).corpus["paths"], corpus_paths(corpus)
+    if built_from != given:
+        raise ValueError(
+            f"{records}: was built from {' '.join(built_from)}, not from {' '.join(given)}; give "
+            f"another --out, or the corpus it was built from"
+        )
