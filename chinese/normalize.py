@@ -1,4 +1,4 @@
-"""Corpus cleaning: takes out what no reader sees; never applied to a text whose answer is quoted."""
+"""Corpus cleaning: takes out what no reader sees; never for a text whose answer is quoted."""
 
 import re
 
@@ -13,9 +13,9 @@ def clean_line(text: str) -> str:
     """Gives one corpus line without BOM, NUL, control and zero-width characters, ends stripped.
 
     Conservative: full-width forms, traditional characters, runs of blanks and joiners that carry
-    meaning (U+200D in emoji) stay. Exotic line breaks (U+2028, U+0085, form feed) separate words, so
-    each run of them becomes one space; deleting them, as BERT does with U+0085, would join words.
-    Lone surrogates go: they cannot be written as UTF-8.
+    meaning (U+200D in emoji) stay. Exotic line breaks (U+2028, U+0085, form feed) separate words,
+    so each run of them becomes one space; deleting them, as BERT does with U+0085, would join
+    words. Lone surrogates go: they cannot be written as UTF-8.
     """
     if _DIRTY.search(text):
         text = _INVISIBLE_RUN.sub("", _BREAK_RUN.sub(" ", text))

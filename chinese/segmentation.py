@@ -1,4 +1,4 @@
-"""A text into word spans: jieba, its Rust twin with jieba's exact answers, given words, characters."""
+"""A text into word spans: jieba, its Rust twin with equal answers, given words, characters."""
 
 import hashlib
 import re
@@ -49,7 +49,7 @@ class Segmenter(ABC):
         return array_to_spans(tile_from_borders(self.borders(text)))
 
     def finer_cut(self, word: str, cap: int = DEFAULT_UNIT_CAP) -> list[Span]:
-        """Gives the pieces, of at most `cap` characters, of a word that is too long to be masked whole.
+        """Gives the pieces, of at most `cap` characters, of a word too long to be masked whole.
 
         Pieces are dictionary words where there are any (中华人民共和国 gives 中华, 人民, 共和国):
         the fewest pieces, then the most even, then the longer first. Without dictionary words,
@@ -199,12 +199,13 @@ class RjiebaSegmenter(Segmenter):
     """jieba's boundaries, to the last one, at Rust's speed.
 
     rjieba and jieba agree on runs of Han characters and differ on most else (`19-9`, `COVID-19`,
-    `ab_12`, URLs). So rjieba sees the Han runs only, and the rest is cut by jieba's own rules: inside
-    a block of Han and word-like ASCII, an ASCII run falls into numbers and letters; any other character
-    stands alone. Three rare cases go to jieba itself, block by block: dictionary words with ASCII in
-    them (T恤), a Han run whose outer characters jieba left single although they form a dictionary word
-    (its answer then depends on both sides of the seam), and repetitions (哈哈哈, 研究研究: several
-    cuts are equally likely, and the last bit of a logarithm decides).
+    `ab_12`, URLs). So rjieba sees the Han runs only, and the rest is cut by jieba's own rules:
+    inside a block of Han and word-like ASCII, an ASCII run falls into numbers and letters; any
+    other character stands alone. Three rare cases go to jieba itself, block by block: dictionary
+    words with ASCII in them (T恤), a Han run whose outer characters jieba left single although
+    they form a dictionary word (its answer then depends on both sides of the seam), and
+    repetitions (哈哈哈, 研究研究: several cuts are equally likely, and the last bit of a logarithm
+    decides).
     """
 
     def __init__(self) -> None:
@@ -325,7 +326,7 @@ def _blocks_around(text: str, places: list[int], in_block: np.ndarray) -> list[t
 
 
 def _mixed_dictionary_words() -> re.Pattern[str]:
-    """Gives a pattern for the dictionary's words with word-like ASCII in them (70 in jieba 0.42.1)."""
+    """Gives a pattern for the dictionary's words with word-like ASCII (70 in jieba 0.42.1)."""
     with _import_jieba().dt.get_dict_file() as dictionary:
         text = dictionary.read().decode("utf-8")
     # ASCII before the frequency's blank; the pattern keeps 349,046 lines out of Python's hands.
@@ -339,9 +340,9 @@ def make_segmenter(
     """Gives the segmenter of this kind.
 
     Args:
-        kind: "jieba" (the reference), "rjieba" (the same boundaries, about ten times faster), "given"
-            (words between blanks), "characters", or "auto": rjieba unless user dictionaries ask for
-            jieba or rjieba is not installed.
+        kind: "jieba" (the reference), "rjieba" (the same boundaries, about ten times faster),
+            "given" (words between blanks), "characters", or "auto": rjieba unless user dictionaries
+            ask for jieba or rjieba is not installed.
         user_dictionaries: files in jieba's format; jieba alone reads them.
 
     Raises:
@@ -352,7 +353,7 @@ def make_segmenter(
         kind = "jieba" if user_dictionaries or not _has_rjieba() else "rjieba"
     if user_dictionaries and kind != "jieba":
         raise ValueError(
-            f"segmenter {kind!r} reads no user dictionaries, but {len(user_dictionaries)} were given; "
+            f"segmenter {kind!r} reads no user dictionaries, but got {len(user_dictionaries)}; "
             "take segmenter 'jieba' or 'auto'"
         )
     if kind == "jieba":

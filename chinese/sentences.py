@@ -28,7 +28,7 @@ def split_sentences(text: str) -> list[Span]:
     """Gives the sentences of a text; they touch, and joined they are the text.
 
     A sentence ends after 。！？；… (and !?; where no ASCII word goes on), the closing quotes and
-    brackets that follow, and the blanks after them; also after a line end. A piece may be as long as
-    the text: `corpus` cuts what is over-long at unit borders.
+    brackets that follow, and the blanks after them; also after a line end. A piece may be as long
+    as the text: `corpus` cuts what is over-long at unit borders.
     """
     return array_to_spans(tile_from_borders(sentence_borders(text)))

@@ -1,8 +1,10 @@
-"""Text into token ids and character spans, in graph: BERT's folding from a table, then FastWordpiece."""
+"""Text into token ids and character spans, in graph: BERT's folding, then FastWordpiece."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -21,17 +23,18 @@ from chinese.characters import (
 from chinese.vocab import CONTINUATION, Vocabulary
 
 MAX_WORD_CHARACTERS = 200
-"""Longer words are [UNK] as a whole. Source: google-research/electra at 8a46635, tokenization.py."""
+"""Longer words are one [UNK]. Source: google-research/electra at 8a46635, `tokenization.py`."""
 
 _CAPITAL_SIGMA, _FINAL_SIGMA = 0x3A3, 0x3C2
 _MAX_BYTES_PER_WORD = 1 << 30  # we count characters, as BERT does; FastWordpiece would count bytes
 _PAGE_BITS = 8
 _DELETE, _EXPAND = 1 << 24, 1 << 25  # codes of the folding beyond any difference of code points
 _ENCODE_CHARACTERS = 1 << 20  # a call of the graph sees about so many: memory stays flat
+_SAFE_TO_CUT_BEFORE = re.compile("[ \n\u4e00-\u9fff]")
 
 
 class TokenizedLine(NamedTuple):
-    """The tokens of one text: `ids` int32 [n], `spans` int32 [n, 2] in characters of that text."""
+    """The tokens of a text: `ids` int32 [n], `spans` int32 [n, 2] in characters of that text."""
 
     ids: np.ndarray
     spans: np.ndarray
@@ -53,8 +56,8 @@ class _Folding(NamedTuple):
 
 @cache
 def _folding(lower_case: bool, strip_accents: bool) -> _Folding:
-    # From Python's own Unicode data, not by TensorFlow's lower-casing: the saved graph must fold as
-    # the records were folded whatever ICU a server brings, and every output knows its source.
+    # From Python's own Unicode data, not by TensorFlow's lower-casing: the saved graph must fold
+    # as the records were folded whatever ICU a server brings, and every output knows its source.
     codes = np.zeros(NUM_CODE_POINTS, dtype=np.int32)
     classes = character_classes()
     expansions: list[list[int]] = []
@@ -75,7 +78,7 @@ def _folding(lower_case: bool, strip_accents: bool) -> _Folding:
         pages.reshape(-1).astype(np.int32),
         np.cumsum(sizes, dtype=np.int32) - sizes,
         sizes,
-        np.array(sum(expansions, []), dtype=np.int32),
+        np.array(list(chain.from_iterable(expansions)), dtype=np.int32),
     )
 
 
@@ -94,7 +97,7 @@ def _fold_each(lower_case: bool, strip_accents: bool) -> list[str]:
 
 
 def _young_punctuation() -> frozenset[str]:
-    """Gives punctuation younger than Unicode 3.2: FastWordpiece splits by the ICU it was built with.
+    """Gives punctuation younger than Unicode 3.2: FastWordpiece splits by the ICU built into it.
 
     Blanks around it make the answer independent of that.
     """
@@ -132,10 +135,11 @@ def _is_within(code_points_: tf.Tensor, edges: np.ndarray) -> tf.Tensor:
 
 
 class Tokenizer(tf.Module):
-    """BERT's tokenizer with character offsets, in graph: the same operations build records and serve.
+    """BERT's tokenizer with character offsets, in graph: the same ops build records and serve.
 
-    Cleaning, lower-casing and accent stripping come from tables made here; TF Text's own lower-casing
-    would fold ，！？ to ASCII. FastWordpiece then splits at blanks, punctuation and Han characters.
+    Cleaning, lower-casing and accent stripping come from tables made here; TF Text's own
+    lower-casing would fold ，！？ to ASCII. FastWordpiece then splits at blanks, punctuation and
+    Han characters.
 
     Args:
         vocabulary: a WordPiece vocabulary.
@@ -156,7 +160,7 @@ class Tokenizer(tf.Module):
             [token.startswith(CONTINUATION) for token in vocabulary.tokens]
         )
         self._wordpiece = tf_text.FastWordpieceTokenizer(
-            vocab=list(vocabulary.tokens),
+            vocab=_matchable(vocabulary),
             suffix_indicator=CONTINUATION,
             max_bytes_per_word=_MAX_BYTES_PER_WORD,
             token_out_type=tf.int32,
@@ -245,7 +249,8 @@ class Tokenizer(tf.Module):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Turns words of more than 200 folded characters into one [UNK] each, as BERT does.
 
-        All int [T], one entry a token: its id, its row, its first and last place in the folded text.
+        All int [T], one entry a token: its id, its row, its first and last place in the folded
+        text.
         """
         is_head = ~tf.gather(self._is_continuation, ids)
         heads = tf.where(is_head)[:, 0]
@@ -269,7 +274,7 @@ class Tokenizer(tf.Module):
 
     def encode_flat(self, text: str) -> TokenizedLine:
         """Gives the tokens of one text, of any length, lines and all."""
-        pieces = [self._encode_piece(text[a:b], a) for a, b in _pieces_at_line_ends(text)]
+        pieces = [self._encode_piece(text[a:b], a) for a, b in _safe_pieces(text)]
         if not pieces:
             return TokenizedLine(np.zeros(0, np.int32), np.zeros((0, 2), np.int32))
         return TokenizedLine(
@@ -306,21 +311,40 @@ class Tokenizer(tf.Module):
         ]
 
 
-def _pieces_at_line_ends(text: str) -> list[tuple[int, int]]:
+def _matchable(vocabulary: Vocabulary) -> list[str]:
+    """Gives the tokens for FastWordpiece; those BERT can never produce become stand-ins.
+
+    That is a token with a blank or a deleted character in it: FastWordpiece would match the blank,
+    and marks its own states with control characters. A stand-in never matches: its bracket is split
+    off.
+    """
+    classes = character_classes()
+    never = [
+        bool(np.isin(classes[code_points(token)], (SPACE, DELETED)).any())
+        for token in vocabulary.tokens
+    ]
+    return [
+        f"[never {index}" if is_never else token
+        for index, (token, is_never) in enumerate(zip(vocabulary.tokens, never, strict=True))
+    ]
+
+
+def _safe_pieces(text: str) -> list[tuple[int, int]]:
+    """Gives stretches of about `_ENCODE_CHARACTERS`, cut before a blank or a Han character.
+
+    No token crosses such a place, so cutting there changes nothing.
+    """
     pieces, start = [], 0
     while start < len(text):
-        end = len(text)
-        if end - start > _ENCODE_CHARACTERS:
-            found = text.rfind("\n", start, start + _ENCODE_CHARACTERS)
-            found = found if found > start else text.find("\n", start + _ENCODE_CHARACTERS)
-            end = found + 1 if found >= 0 else end
+        match = _SAFE_TO_CUT_BEFORE.search(text, start + _ENCODE_CHARACTERS)
+        end = match.start() if match else len(text)
         pieces.append((start, end))
         start = end
     return pieces
 
 
 def _with_final_sigmas(points: tf.RaggedTensor, codes: tf.Tensor) -> tf.Tensor:
-    """Gives the codes with ς where Python's lower-casing has it: after a cased letter, before none."""
+    """Gives the codes with ς where Python lower-cases to it: after a cased letter, before none."""
     flat, rows = points.flat_values, points.value_rowids()
     cased_edges, ignored_edges = _case_edges()
     places = tf.where(~_is_within(flat, ignored_edges))[:, 0]
@@ -339,7 +363,7 @@ def _with_final_sigmas(points: tf.RaggedTensor, codes: tf.Tensor) -> tf.Tensor:
 def _byte_to_folded(
     folded: tf.Tensor, row_splits: tf.Tensor, starts: tf.RaggedTensor, ends: tf.RaggedTensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Gives, for every token, the places in `folded` of its first and last code point, int32 [T]."""
+    """Gives, for every token, the places in `folded` of its first and last character, int32 [T]."""
     sizes = (
         1
         + tf.cast(folded >= 0x80, tf.int32)

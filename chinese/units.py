@@ -23,9 +23,10 @@ def unit_ids(
 
     A token joins the one before it when both stand in one word that has a Han character in it
     (自然, T恤), or are pieces of one WordPiece run (un ##able), whatever the segmenter says. Else
-    digits, Latin words and punctuation marks are units of their own. A unit has at most `cap` tokens,
-    a hard bound, because the number of masked slots is fixed from it: longer words go through
-    `finer_cut`; what is still longer (a Latin run of many pieces) falls into pieces of `cap` tokens.
+    digits, Latin words and punctuation marks are units of their own. A unit has at most `cap`
+    tokens, a hard bound, because the number of masked slots is fixed from it: longer words go
+    through `finer_cut`; what is still longer (a Latin run of many pieces) falls into pieces of
+    `cap` tokens.
 
     Args:
         token_spans: int [n, 2], ascending, in characters of `text`.

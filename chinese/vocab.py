@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -29,7 +29,7 @@ class Vocabulary:
         warnings: what was tolerated while loading; not part of the vocabulary's identity.
 
     Raises:
-        ValueError: when a special token is missing, [PAD] is not 0, a token is empty or stands twice.
+        ValueError: for a missing special token, [PAD] not at 0, an empty or a repeated token.
     """
 
     tokens: tuple[str, ...]
@@ -86,9 +86,9 @@ def _file_bytes(tokens: Iterable[str]) -> bytes:
 def _check_tokens(tokens: tuple[str, ...], place) -> None:
     first: dict[str, int] = {}
     for index, token in enumerate(tokens):
-        if not token or "\n" in token:
+        if not token or "\n" in token or "\0" in token:
             raise ValueError(
-                f"{place(index)}: blank token; remove it, since it would shift all ids"
+                f"{place(index)}: token {token!r} is blank or holds a line end or NUL; remove it"
             )
         if token in first:
             raise ValueError(
@@ -190,6 +190,7 @@ def count_words(
     return alone, words
 
 
+@cache
 def _word_pattern() -> re.Pattern[str]:
     classes = character_classes()
     return re.compile(f"(?P<word>[{_ranges(classes == WORD)}]+)|[^{_ranges(classes == SPACE)}]")
@@ -211,7 +212,7 @@ def build_vocabulary(
     min_count: int = 1,
     character_coverage: float = 1.0,
     num_unused: int = 0,
-    max_word_pieces_rate: float = 0.3,
+    longer_rate: float = 0.3,
 ) -> Vocabulary:
     """Builds a WordPiece vocabulary for Chinese; the same text gives the same vocabulary.
 
@@ -226,8 +227,8 @@ def build_vocabulary(
         min_count: characters and pieces seen less often stay out.
         character_coverage: in (0, 1]; characters are taken until they cover this share of the text.
         num_unused: how many `[unusedN]` rows to keep free for later words.
-        max_word_pieces_rate: in [0, 1]; at least this share of `size` stays for longer pieces if
-            there are so many.
+        longer_rate: in [0, 1]; at least this share of `size` is kept for pieces of two and more
+            characters, if there are so many; they take what single characters leave, too.
 
     Raises:
         ValueError: for a size with no room for characters, or no text.
@@ -238,21 +239,15 @@ def build_vocabulary(
     alone, words = count_words(lines, lower_case, strip_accents)
     if not alone and not words:
         raise ValueError("no text to build a vocabulary from: the lines are empty")
-    inside = _pieces_of_one(words)
-    letters = Counter(
-        {piece: n for piece, n in inside.items() if not piece.startswith(CONTINUATION)}
-    )
-    characters = _ranked(alone + letters, min_count)
-    characters = characters[: _covering(characters, character_coverage)]
-    continued = _ranked(Counter({p: n for p, n in inside.items() if p not in letters}), min_count)
+    singles = alone + _pieces_of_one(words)
+    ranked = _ranked(singles, min_count)
+    ranked = ranked[: _covering(ranked, character_coverage)]
     longer = _ranked(_longer_pieces(words), max(min_count, 2))
     room = size - len(reserved)
-    num_longer = min(len(longer), int(room * max_word_pieces_rate))
-    singles = _ranked(Counter(dict(characters)) + Counter(dict(continued)), min_count)
-    singles = singles[: room - num_longer]
-    chosen = singles + longer[: room - len(singles)]
-    taken = set(reserved)
-    return Vocabulary((*reserved, *(piece for piece, _ in chosen if piece not in taken)))
+    num_longer = min(len(longer), int(room * longer_rate))
+    ranked = ranked[: room - num_longer]
+    chosen = ranked + longer[: room - len(ranked)]
+    return Vocabulary((*reserved, *(piece for piece, _ in chosen)))
 
 
 def _pieces_of_one(words: Counter[str]) -> Counter[str]:
@@ -265,19 +260,26 @@ def _pieces_of_one(words: Counter[str]) -> Counter[str]:
 
 
 def _longer_pieces(words: Counter[str], max_characters: int = 12) -> Counter[str]:
-    """Counts whole words, prefixes and inner pieces, weighted by the letters they would save."""
-    pieces: Counter[str] = Counter()
+    """Scores beginnings, whole words and inner pieces by how many tokens they would save.
+
+    A piece that always goes on in the same way is left out: the longer one does its work.
+    """
+    counts: Counter[str] = Counter()
     for word, count in words.items():
-        if len(word) > 1:
-            pieces[word] += count * len(word)
-        if len(word) > 2 * max_characters or count < 2:
+        if count < 2 or len(word) > 2 * max_characters:
             continue
         for start in range(len(word)):
+            prefix = CONTINUATION if start else ""
             for end in range(start + 2, min(len(word), start + max_characters) + 1):
-                if end - start < len(word):
-                    piece = word[start:end]
-                    pieces[CONTINUATION + piece if start else piece] += count
-    return pieces
+                counts[prefix + word[start:end]] += count
+    going_on: Counter[str] = Counter()
+    for piece, count in counts.items():
+        going_on[piece[:-1]] = max(going_on[piece[:-1]], count)
+    scores = Counter()
+    for piece, count in counts.items():
+        if going_on[piece] < count:
+            scores[piece] = count * (len(piece.removeprefix(CONTINUATION)) - 1)
+    return scores
 
 
 def _ranked(counts: Counter[str], min_count: int) -> list[tuple[str, int]]:
@@ -308,7 +310,7 @@ def check_vocabulary(
     strip_accents: bool = True,
     num_worst: int = 20,
 ) -> VocabularyCheck:
-    """Counts the tokens that would be [UNK] on a text, in [0, 1] of all tokens, and the worst words."""
+    """Counts the tokens that would be [UNK] on a text, and the words behind most of them."""
     alone, words = count_words(lines, lower_case, strip_accents)
     num_tokens, unknown = 0, Counter()
     for word, count in (alone + words).items():

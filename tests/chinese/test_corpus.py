@@ -1,0 +1,245 @@
+"""Documents become examples, and nothing is lost on the way."""
+
+import gzip
+import json
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chinese.characters import code_points
+from chinese.corpus import (
+    EncodedDocument,
+    ReadCounts,
+    build_examples,
+    count_text_tokens,
+    document_rng,
+    encode_document,
+    encode_documents,
+    is_held_out,
+    list_corpus_files,
+    read_documents,
+)
+from chinese.segmentation import make_segmenter
+
+CLS, SEP = 2, 3
+
+
+class CharacterEncoder:
+    """Every character but blanks is a token, its code point the id: without TensorFlow."""
+
+    def encode_flat(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        places = np.array([i for i, c in enumerate(text) if not c.isspace()], dtype=np.int32)
+        return code_points(text).astype(np.int32)[places], np.stack([places, places + 1], axis=1)
+
+
+def _write(path, text: str, encoding="utf-8"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def test_blank_lines_and_file_ends_end_documents(tmp_path):
+    one = _write(tmp_path / "一 号.txt", "\ufeff甲一\r\n甲二\r\n\r\n \u3000\n乙\u2028一\n\n\n")
+    two = _write(tmp_path / "two.txt", "丙")
+    counts = ReadCounts()
+    assert list(read_documents([one, two], counts=counts)) == [["甲一", "甲二"], ["乙 一"], ["丙"]]
+    assert counts == ReadCounts(files=2, documents=3, lines=4, characters=8)
+
+
+def test_json_lines_and_gzip_are_read(tmp_path):
+    records = [{"text": "甲一\n\n甲二"}, {"text": ""}, {"text": "乙", "more": 1}]
+    lines = "\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress("丙\n".encode()))
+    assert list(read_documents([tmp_path])) == [["甲一", "甲二"], ["乙"], ["丙"]]
+
+
+def test_folders_and_globs_stand_for_their_files(tmp_path, monkeypatch):
+    for name in ["b.txt", "sub/a.txt", "sub/wiki_00", ".hidden.txt", "notes.md", "c.jsonl"]:
+        _write(tmp_path / name, "x")
+    names = [str(path.relative_to(tmp_path)) for path in list_corpus_files([tmp_path])]
+    assert names == ["b.txt", "c.jsonl", "sub/a.txt", "sub/wiki_00"]
+    assert [p.name for p in list_corpus_files([tmp_path / "*.txt", tmp_path / "b.txt"])] == [
+        "b.txt"
+    ]
+    monkeypatch.chdir(tmp_path)
+    assert [path.name for path in list_corpus_files(["sub/*.txt"])] == ["a.txt"]
+    with pytest.raises(ValueError, match=r"nowhere\.txt: no file"):
+        list_corpus_files(["nowhere.txt"])
+
+
+def test_bad_utf8_is_refused_by_line_or_counted(tmp_path):
+    path = tmp_path / "bad.txt"
+    path.write_bytes("好\n".encode() + b"ab\xffc\n" + "完\n".encode())
+    with pytest.raises(ValueError, match=r"bad\.txt:2: not UTF-8 \(byte 0xff at column 3\)"):
+        list(read_documents([path]))
+    counts = ReadCounts()
+    assert list(read_documents([path], "skip", counts)) == [["好", "完"]]
+    assert counts.bad_lines == 1
+    with pytest.raises(ValueError, match="on_bad_text is 'ignore'"):
+        list(read_documents([path], "ignore"))
+
+
+def test_bad_json_is_refused_by_line_or_counted(tmp_path):
+    path = _write(tmp_path / "bad.jsonl", '{"text": "好"}\n{"text": 3}\n[1]\n{"no": 1}\n{')
+    with pytest.raises(ValueError, match=r"bad\.jsonl:2: not a JSON object"):
+        list(read_documents([path]))
+    counts = ReadCounts()
+    assert list(read_documents([path], "skip", counts)) == [["好"]]
+    assert counts.bad_lines == 4
+
+
+def test_a_truncated_gzip_is_refused_by_name(tmp_path):
+    path = tmp_path / "cut.txt.gz"
+    path.write_bytes(gzip.compress(random.Random(0).randbytes(4000).hex().encode())[:-2000])
+    with pytest.raises(ValueError, match=r"cut\.txt\.gz:1: the \.gz is truncated"):
+        list(read_documents([path]))
+    path.write_bytes(b"no gzip at all")
+    with pytest.raises(ValueError, match=r"cut\.txt\.gz:1"):
+        list(read_documents([path]))
+
+
+def test_held_out_documents_are_the_same_in_every_build():
+    texts = [f"文档{number}" for number in range(20_000)]
+    chosen = {text for text in texts if is_held_out(text, 0.01, seed=0)}
+    assert 150 < len(chosen) < 250
+    assert chosen == {text for text in reversed(texts) if is_held_out(text, 0.01, seed=0)}
+    assert chosen != {text for text in texts if is_held_out(text, 0.01, seed=1)}
+    assert not is_held_out("甲", 0.0, 0)
+    assert is_held_out("甲", 1.0, 0)
+
+
+def test_a_document_becomes_sentences_words_and_units():
+    document = encode_document(
+        ["中国人民。好！", "T恤"], CharacterEncoder(), make_segmenter("rjieba")
+    )
+    assert "".join(map(chr, document.ids)) == "中国人民。好！T恤"
+    assert document.unit_ids.tolist() == [1, 1, 2, 2, 3, 4, 5, 6, 6]
+    assert document.sentence_starts.tolist() == [0, 5, 7]
+
+
+@pytest.mark.parametrize("piece_characters", [1 << 18, 8, 1])
+def test_company_and_pass_size_change_nothing(monkeypatch, piece_characters):
+    monkeypatch.setattr("chinese.corpus._PIECE_CHARACTERS", piece_characters)
+    documents = [["中国。人民，好！", "T恤"], ["的"], ["哈。" * 4]]
+    segmenter = make_segmenter("characters" if piece_characters == 1 else "rjieba")
+    together = list(encode_documents(documents, CharacterEncoder(), segmenter))
+    monkeypatch.setattr("chinese.corpus._PIECE_CHARACTERS", 1 << 18)
+    for document, encoded in zip(documents, together, strict=True):
+        alone = encode_document(document, CharacterEncoder(), segmenter)
+        for ours, theirs in zip(encoded, alone, strict=True):
+            assert ours.tolist() == theirs.tolist()
+
+
+def test_a_document_without_tokens_gives_no_examples():
+    blank = encode_document([" "], CharacterEncoder(), make_segmenter("characters"))
+    assert [len(part) for part in blank] == [0, 0, 0]
+    assert list(build_examples(blank, 16, document_rng(0, 0), CLS, SEP)) == []
+
+
+def _document(unit_sizes: list[int], sentence_starts: list[int]) -> EncodedDocument:
+    units = np.repeat(np.arange(1, len(unit_sizes) + 1), unit_sizes)
+    return EncodedDocument(
+        np.arange(100, 100 + len(units), dtype=np.int32),
+        units.astype(np.int32),
+        np.array(sentence_starts, dtype=np.int32),
+    )
+
+
+def _build(document, max_length, one_segment_rate=0.0, short_rate=0.0, seed=0):
+    rng = document_rng(seed, 0)
+    rates = (one_segment_rate, short_rate)
+    return list(build_examples(document, max_length, rng, CLS, SEP, *rates))
+
+
+def test_the_layout_is_cls_a_sep_b_sep():
+    # 12 tokens, sentences of 4: the first fills A (target (15 - 3) // 2 = 6), the others are B
+    # unless the coin keeps the second in A; a seed is chosen where it does not.
+    document = _document([2, 2, 1, 3, 4], [0, 4, 8])
+    examples = [_build(document, 15, seed=seed)[0] for seed in range(20)]
+    example = next(example for example in examples if example.segment_ids.sum() == 9)
+    assert example.input_ids.tolist() == [2, *range(100, 104), 3, *range(104, 112), 3]
+    assert example.segment_ids.tolist() == [0] * 6 + [1] * 9
+    assert example.unit_ids.tolist() == [0, 1, 1, 2, 2, 0, 3, 4, 4, 4, 5, 5, 5, 5, 0]
+
+
+def test_one_segment_only_when_asked():
+    document = _document([1] * 40, [0, 10, 20, 30])
+    for example in _build(document, 12, one_segment_rate=1.0):
+        assert not example.segment_ids.any()
+        assert (example.input_ids == SEP).sum() == 1
+    assert all(example.segment_ids.any() for example in _build(document, 12)[:-1])
+
+
+def test_an_over_long_sentence_is_cut_at_unit_borders_and_carried_on():
+    examples = _build(_document([4] * 10, [0]), 16, one_segment_rate=1.0)
+    # Room for 14 tokens: three units of 4 each, then the next three.
+    assert [len(example.input_ids) for example in examples] == [14, 14, 14, 6]
+    assert [example.input_ids[1] for example in examples] == [100, 112, 124, 136]
+
+
+def test_one_long_sentence_still_has_two_segments():
+    first = _build(_document([1] * 40, [0]), 13)[0]
+    assert first.segment_ids.sum() == 6  # A has (13 - 3) // 2 = 5 tokens, B 5 and its [SEP]
+
+
+def test_a_unit_longer_than_the_example_is_cut_as_a_last_resort():
+    examples = _build(_document([30], [0]), 8)
+    assert sum(count_text_tokens([example]) for example in examples) == 30
+    assert all(len(example.input_ids) <= 8 for example in examples)
+
+
+def test_a_short_length_is_refused():
+    with pytest.raises(ValueError, match="max_length is 7"):
+        _build(_document([1], [0]), 7)
+
+
+def test_the_rates_are_the_references():
+    document = _document([1] * 200_000, list(range(0, 200_000, 7)))
+    examples = _build(document, 64, one_segment_rate=0.1, short_rate=0.05)
+    two = np.mean([example.segment_ids.any() for example in examples])
+    short = np.mean([len(example.input_ids) < 63 for example in examples])
+    assert 0.88 < two < 0.92
+    assert 0.03 < short < 0.07
+
+
+@given(
+    unit_sizes=st.lists(st.integers(1, 5), min_size=1, max_size=60),
+    max_length=st.integers(8, 40),
+    seed=st.integers(0, 99),
+    rates=st.tuples(st.sampled_from([0.0, 0.1, 1.0]), st.sampled_from([0.0, 0.05, 1.0])),
+    data=st.data(),
+)
+@settings(max_examples=300)
+def test_nothing_is_lost_and_every_example_fits(unit_sizes, max_length, seed, rates, data):
+    borders = np.cumsum([0, *unit_sizes]).tolist()
+    starts = {0} | data.draw(st.sets(st.sampled_from(borders[:-1])))
+    document = _document(unit_sizes, sorted(starts))
+    examples = _build(document, max_length, *rates, seed=seed)
+    text = np.concatenate([e.input_ids[e.unit_ids > 0] for e in examples])
+    assert text.tolist() == document.ids.tolist()
+    for example in examples:
+        assert len(example.input_ids) <= max_length
+        assert example.input_ids[0] == CLS
+        assert example.input_ids[-1] == SEP
+        units = example.unit_ids[example.unit_ids > 0]
+        assert units[0] == 1
+        assert set(np.diff(units).tolist()) <= {0, 1}
+        assert set(np.diff(example.segment_ids).tolist()) <= {0, 1}
+        assert (example.input_ids == SEP).sum() == 1 + example.segment_ids.any()
+    # Whole units: an example begins inside a unit only if that unit is longer than an example.
+    begins = np.cumsum([0] + [count_text_tokens([example]) for example in examples])[:-1]
+    if max(unit_sizes) <= max_length - 3:
+        assert set(begins.tolist()) <= set(borders)
+
+
+def test_chance_depends_on_seed_and_document_alone():
+    document = _document([1] * 500, list(range(0, 500, 9)))
+    once, again = (_build(document, 32, 0.1, 0.3) for _ in range(2))
+    assert [e.input_ids.tolist() for e in once] == [e.input_ids.tolist() for e in again]
+    other = _build(document, 32, 0.1, 0.3, seed=1)
+    assert [e.segment_ids.tolist() for e in once] != [e.segment_ids.tolist() for e in other]
+    assert document_rng(0, 1).random() != document_rng(0, 2).random()

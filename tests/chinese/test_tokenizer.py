@@ -1,0 +1,218 @@
+"""The graph's tokens are Python BERT's, with offsets into the text as given."""
+
+import json
+import random
+import unicodedata
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chinese.characters import SPACE, character_classes, code_points
+from chinese.tokenizer import Tokenizer
+from chinese.vocab import SPECIAL_TOKENS, Vocabulary
+
+
+@pytest.fixture(scope="module")
+def tokenizer(small_vocabulary) -> Tokenizer:
+    return Tokenizer(small_vocabulary)
+
+
+def _pairs(tokenizer: Tokenizer, text: str) -> list[tuple[str, str]]:
+    line = tokenizer.encode([text])[0]
+    tokens = tokenizer.vocabulary.tokens
+    return [
+        (tokens[index], text[start:end])
+        for index, (start, end) in zip(line.ids.tolist(), line.spans.tolist(), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("中国。", [("中", "中"), ("国", "国"), ("。", "。")]),
+        ("UnAble", [("un", "Un"), ("##able", "Able")]),
+        ("T恤", [("t", "T"), ("恤", "恤")]),
+        ("a\u200bb\u0301c", [("a", "a"), ("##b", "b"), ("##c", "c")]),
+        ("\ufeffÁB", [("a", "Á"), ("##b", "B")]),
+        ("ΣΑΣ", [("σ", "Σ"), ("##ας", "ΑΣ")]),
+        ("xyz 中", [("[UNK]", "xyz"), ("中", "中")]),
+        ("！１!1", [("！", "！"), ("１", "１"), ("[UNK]", "!"), ("1", "1")]),
+        ("\U00020000中", [("[UNK]", "\U00020000"), ("中", "中")]),
+        ("a\ud800b", [("a", "a"), ("##b", "b")]),
+        ("a\u2028b", [("a", "a"), ("b", "b")]),
+        ("", []),
+        (" \u3000\n", []),
+    ],
+)
+def test_offsets_survive_folding_and_deleted_characters(tokenizer, text, pairs):
+    assert _pairs(tokenizer, text) == pairs
+
+
+def test_words_of_more_than_200_characters_are_one_unknown(tokenizer):
+    assert len(_pairs(tokenizer, "a" + "b" * 199)) == 200
+    assert _pairs(tokenizer, "a" + "b" * 200 + " 中") == [
+        ("[UNK]", "a" + "b" * 200),
+        ("中", "中"),
+    ]
+
+
+def test_rows_do_not_see_each_other(tokenizer):
+    texts = ["aΣ", "b", "", "中国", "a" + "b" * 300, "T恤"]
+    ids, starts, ends = tokenizer.tokenize(tf.constant(texts))
+    assert (ids.dtype, starts.dtype, ends.dtype) == (tf.int32, tf.int32, tf.int32)
+    lines = tokenizer.encode(texts)
+    for row, line in enumerate(lines):
+        assert ids[row].numpy().tolist() == line.ids.tolist()
+        assert starts[row].numpy().tolist() == line.spans[:, 0].tolist()
+        assert ends[row].numpy().tolist() == line.spans[:, 1].tolist()
+        assert line.ids.tolist() == tokenizer.encode([texts[row]])[0].ids.tolist()
+
+
+def test_no_texts_give_no_lines(tokenizer):
+    assert tokenizer.encode([]) == []
+    ids, _, _ = tokenizer.tokenize(tf.constant([], tf.string))
+    assert ids.nrows() == 0
+
+
+def test_a_cased_tokenizer_neither_lowers_nor_strips():
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "É", "e", "é", "E"))
+    assert _pairs(Tokenizer(vocabulary, lower_case=False), "É") == [("É", "É")]
+    assert _pairs(Tokenizer(vocabulary, strip_accents=False), "É") == [("é", "É")]
+    assert _pairs(Tokenizer(vocabulary), "É") == [("e", "É")]
+
+
+def test_settings_tell_what_is_in_force(small_vocabulary):
+    assert Tokenizer(small_vocabulary, lower_case=False).settings == {
+        "lower_case": False,
+        "strip_accents": False,
+        "vocabulary_sha256": small_vocabulary.sha256,
+    }
+
+
+def test_odd_rows_of_a_vocabulary_never_match():
+    """FastWordpiece alone would match blanks, and stumble over control characters."""
+    odd = ("\u2028", "## ", "\x11", "##\x11", "中国", "[never 5", "a b")
+    tokenizer = Tokenizer(Vocabulary((*SPECIAL_TOKENS, *odd, "a", "中")))
+    assert _pairs(tokenizer, "a \x11中国") == [("a", "a"), ("中", "中"), ("[UNK]", "国")]
+
+
+def test_long_texts_are_cut_where_nothing_changes(tokenizer, monkeypatch):
+    text = "ab中 a国abc\nΣab a中" * 9
+    whole = tokenizer.encode_flat(text)
+    monkeypatch.setattr("chinese.tokenizer._ENCODE_CHARACTERS", 5)
+    pieces = tokenizer.encode_flat(text)
+    assert pieces.ids.tolist() == whole.ids.tolist()
+    assert pieces.spans.tolist() == whole.spans.tolist()
+
+
+def test_a_saved_graph_gives_the_same_tokens(tokenizer, tmp_path):
+    tf.saved_model.save(tokenizer, str(tmp_path))
+    texts = tf.constant(["ΑΣ UnAble中", "１！", "a" + "b" * 300])
+    loaded = tf.saved_model.load(str(tmp_path))
+    for ours, theirs in zip(tokenizer.tokenize(texts), loaded.tokenize(texts), strict=True):
+        assert ours.to_list() == theirs.to_list()
+
+
+@given(texts=st.lists(st.text(st.characters()), max_size=4))
+@settings(max_examples=100)
+def test_spans_ascend_do_not_overlap_and_hold_no_blanks(texts):
+    tokenizer = _tiny()
+    for text, line in zip(texts, tokenizer.encode(texts), strict=True):
+        flat = line.spans.reshape(-1)
+        assert (np.diff(flat) >= 0).all()
+        assert (line.spans[:, 0] < line.spans[:, 1]).all()
+        covered = "".join(text[start:end] for start, end in line.spans.tolist())
+        assert not (character_classes()[code_points(covered)] == SPACE).any()
+
+
+_cache = {}
+
+
+def _tiny() -> Tokenizer:
+    if not _cache:
+        _cache["it"] = Tokenizer(Vocabulary((*SPECIAL_TOKENS, *"abc中1", "##a", "##b")))
+    return _cache["it"]
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize(
+    ("mode", "lower_case", "strip_accents"),
+    [("lower_strip", True, True), ("lower_keep_accents", True, False), ("cased", False, False)],
+)
+def test_ids_are_the_references_on_its_300_lines(reference_folder, mode, lower_case, strip_accents):
+    folder = reference_folder / "g_tokenizer"
+    lines = json.loads((folder / "lines.json").read_text(encoding="utf-8"))
+    expected = json.loads((folder / "vocab_and_ids.json").read_text(encoding="utf-8"))
+    tokenizer = Tokenizer(Vocabulary(tuple(expected["vocab"])), lower_case, strip_accents)
+    encoded = tokenizer.encode([line["text"] for line in lines])
+    assert [line.ids.tolist() for line in encoded] == expected["ids"][mode]
+
+
+# Unassigned and private characters: the Model Garden's BERT keeps them, the reference (which we
+# follow, see its 300 lines) deletes them.
+KEPT_BY_ORACLE = ("Cn", "Co", "Cs")
+
+
+def _oracle(lower_case: bool):
+    tokenization = pytest.importorskip("official.nlp.tools.tokenization")
+    return tokenization.BasicTokenizer(do_lower_case=lower_case), tokenization.WordpieceTokenizer
+
+
+def _characters() -> list[str]:
+    """A sweep: every assigned character outside the big regular blocks, a sample inside them."""
+    sparse = {range(0x4E00, 0xA000): 41, range(0xAC00, 0xD7A4): 37, range(0x20000, 0x323B0): 199}
+    chosen = []
+    for code_point in range(0x110000):
+        if unicodedata.category(chr(code_point)) in KEPT_BY_ORACLE:
+            continue
+        step = next((step for block, step in sparse.items() if code_point in block), 1)
+        if code_point % step == 0:
+            chosen.append(chr(code_point))
+    return chosen
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_no_character_is_folded_otherwise_than_in_python_bert(lower_case):
+    basic, wordpiece = _oracle(lower_case)
+    characters = _characters()
+    generator = random.Random(0)
+    mixed = [
+        "".join(
+            generator.choice([*characters[:2000], *"aBΣσİ中，1 \u0301\u200d"]) for _ in range(8)
+        )
+        for _ in range(5000)
+    ]
+    texts = [f"a{character}b" for character in characters] + mixed
+    words = [basic.tokenize(text) for text in texts]
+    single = {c for text in texts for c in text if c not in "\n\0"}
+    single |= {c for line in words for word in line for c in word}
+    pieces = [piece for c in sorted(single) for piece in (c, f"##{c}")]
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, *pieces))
+    oracle = wordpiece(vocab=vocabulary.ids, max_input_chars_per_word=200)
+    encoded = Tokenizer(vocabulary, lower_case).encode(texts)
+    for text, line, found in zip(texts, words, encoded, strict=True):
+        expected = [piece for word in line for piece in oracle.tokenize(word)]
+        assert [vocabulary.tokens[index] for index in found.ids] == expected, ascii(text)
+
+
+@pytest.mark.oracle
+@pytest.mark.real_data
+def test_real_text_has_python_berts_ids(data_folder):
+    basic, wordpiece = _oracle(True)
+    for path in sorted((data_folder / "corpus").glob("*.txt")):
+        text = path.read_text(encoding="utf-8")[:20_000]
+        lines = "".join(c for c in text if unicodedata.category(c) not in KEPT_BY_ORACLE).split(
+            "\n"
+        )
+        words = [basic.tokenize(line) for line in lines]
+        known = {c for line in words for word in line for c in word}
+        pieces = [piece for c in sorted(known)[::2] for piece in (c, f"##{c}")]
+        vocabulary = Vocabulary((*SPECIAL_TOKENS, *pieces))
+        oracle = wordpiece(vocab=vocabulary.ids, max_input_chars_per_word=200)
+        for line, found in zip(words, Tokenizer(vocabulary).encode(lines), strict=True):
+            expected = [vocabulary.ids[p] for word in line for p in oracle.tokenize(word)]
+            assert found.ids.tolist() == expected
