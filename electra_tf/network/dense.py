@@ -1,4 +1,4 @@
-"""The matrix product in the asked precision, the dense layer around it, and GELU."""
+"""The matrix product in the asked precision, the dense layer around it, GELU and LayerNorm."""
 
 from __future__ import annotations
 
@@ -49,11 +49,9 @@ def gelu(values: tf.Tensor) -> tf.Tensor:
     return 0.5 * values * (1.0 + tf.math.erf(values * SQRT_HALF))
 
 
-def layer_norm(config_epsilon: float) -> keras.layers.LayerNormalization:
+def layer_norm(epsilon: float) -> keras.layers.LayerNormalization:
     """LayerNorm over the last axis, always float32. Its owner builds it."""
-    return keras.layers.LayerNormalization(
-        epsilon=config_epsilon, dtype="float32", name="layer_norm"
-    )
+    return keras.layers.LayerNormalization(epsilon=epsilon, dtype="float32", name="layer_norm")
 
 
 class Dense(keras.layers.Layer):

@@ -11,7 +11,7 @@ from electra_tf.network.dense import Dense, Precision
 from electra_tf.network.dropout import fold_in
 from electra_tf.network.embeddings import Embeddings
 from electra_tf.network.transformer import TransformerLayer
-from electra_tf.network.weights import glorot_uniform
+from electra_tf.network.weights import glorot_uniform, weights_beside
 
 
 class Encoder(keras.layers.Layer):
@@ -115,5 +115,9 @@ class Encoder(keras.layers.Layer):
     @property
     def own_weights(self) -> list[keras.Variable]:
         """The variables that are not part of the shared embeddings."""
-        shared = {id(variable) for variable in self.embeddings.weights}
-        return [variable for variable in self.weights if id(variable) not in shared]
+        return weights_beside(self, self.embeddings)
+
+    @property
+    def folder_parts(self) -> list[tuple[keras.layers.Layer, str]]:
+        """What an encoder folder holds of this encoder, and the first part of the names there."""
+        return [(self.embeddings, "embeddings/"), (self, "")]

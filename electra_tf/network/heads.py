@@ -8,7 +8,7 @@ import tensorflow as tf
 from electra_tf.config import EncoderConfig
 from electra_tf.network.dense import Dense, Precision, gelu, layer_norm, matmul
 from electra_tf.network.embeddings import Embeddings
-from electra_tf.network.weights import glorot_uniform, truncated_normal
+from electra_tf.network.weights import glorot_uniform, truncated_normal, weights_beside
 
 
 class MaskedLMHead(keras.layers.Layer):
@@ -67,8 +67,12 @@ class MaskedLMHead(keras.layers.Layer):
     @property
     def own_weights(self) -> list[keras.Variable]:
         """The variables that are not part of the shared embeddings."""
-        shared = {id(variable) for variable in self.embeddings.weights}
-        return [variable for variable in self.weights if id(variable) not in shared]
+        return weights_beside(self, self.embeddings)
+
+    @property
+    def folder_parts(self) -> list[tuple[keras.layers.Layer, str]]:
+        """What an encoder folder holds of this head, and the first part of the names there."""
+        return [(self, "masked_lm_head/")]
 
 
 class ReplacedTokenHead(keras.layers.Layer):
@@ -117,3 +121,8 @@ class ReplacedTokenHead(keras.layers.Layer):
     def own_weights(self) -> list[keras.Variable]:
         """Every variable of the head."""
         return self.weights
+
+    @property
+    def folder_parts(self) -> list[tuple[keras.layers.Layer, str]]:
+        """What an encoder folder holds of this head, and the first part of the names there."""
+        return [(self, "replaced_token_head/")]

@@ -43,31 +43,29 @@ def glorot_uniform(seed: int) -> Initializer:
     return lambda path: keras.initializers.GlorotUniform(seed=variable_seed(seed, path))
 
 
+def weights_beside(layer: keras.layers.Layer, shared: keras.layers.Layer) -> list[keras.Variable]:
+    """The variables of a layer without those of the shared layer it was handed."""
+    others = {id(variable) for variable in shared.weights}
+    return [variable for variable in layer.weights if id(variable) not in others]
+
+
 def named_weights(layer: keras.layers.Layer) -> dict[str, keras.Variable]:
     """The variables an encoder folder holds for this encoder or head, under their names there.
 
     Args:
       layer: an `Encoder` (its names leave out its own name, and the shared embeddings are
-        among them) or a head (its names begin with its own name, the shared word table is not
-        among them).
+        among them) or a head (its names begin with the head's, the shared word table is not
+        among them). Both say so in `folder_parts`.
 
     Returns:
       name → variable, such as `layer_0/attention/query/kernel`, `embeddings/word_embeddings`,
       `replaced_token_head/dense/kernel`.
     """
-    embeddings = getattr(layer, "embeddings", None)
-    prefix = f"{layer.path}/"
-    # An encoder is the folder's subject; a head is a part beside it and keeps its name.
-    own = "" if hasattr(layer, "transformer_layers") else f"{layer.name}/"
-    names = {own + variable.path.removeprefix(prefix): variable for variable in layer.own_weights}
-    if own or embeddings is None:
-        return names
-    prefix = f"{embeddings.path}/"
-    shared = {
-        "embeddings/" + variable.path.removeprefix(prefix): variable
-        for variable in embeddings.own_weights
+    return {
+        prefix + variable.path.removeprefix(f"{part.path}/"): variable
+        for part, prefix in layer.folder_parts
+        for variable in part.own_weights
     }
-    return shared | names
 
 
 @dataclass(frozen=True)

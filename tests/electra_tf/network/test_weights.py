@@ -57,6 +57,15 @@ def test_paths_are_stable_and_begin_with_the_owner(make_config, make_networks):
     assert "replaced_token_head/dense/kernel" in {v.path for v in replaced.own_weights}
 
 
+def test_names_in_a_folder_do_not_depend_on_the_names_of_the_layers(make_config):
+    config = make_config()
+    embeddings = Embeddings(config, 1, name="tables")
+    encoder = Encoder(config, embeddings, 1, name="teacher")
+    head = ReplacedTokenHead(config, 1, name="judge")
+    named = named_weights(encoder) | named_weights(head)
+    assert set(named) == set(expected_shapes(config, "discriminator"))
+
+
 def test_biases_and_layer_norms_and_only_they_carry_the_words_weight_decay_looks_for(
     make_config, make_networks
 ):
