@@ -32,6 +32,7 @@ class Segmenter(ABC):
 
     def __init__(self, name: str, version: str, fingerprint: str) -> None:
         self.name, self.version, self.fingerprint = name, version, fingerprint
+        self._finest = lru_cache(maxsize=1 << 16)(self._cut_finest)
 
     @abstractmethod
     def borders(self, text: str) -> np.ndarray:
@@ -60,7 +61,10 @@ class Segmenter(ABC):
         """
         if cap < 1:
             raise ValueError(f"unit cap is {cap}: give at least 1 character")
-        return _finest(word, cap, self.has_word)
+        return list(self._finest(word, cap))
+
+    def _cut_finest(self, word: str, cap: int) -> tuple[Span, ...]:
+        return tuple(_finest(word, cap, self.has_word))
 
 
 def _finest(word: str, cap: int, has_word: Callable[[str], bool]) -> list[Span]:

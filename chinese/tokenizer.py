@@ -193,11 +193,10 @@ class Tokenizer(tf.Module):
         points = tf.strings.unicode_decode(texts, "UTF-8", errors="replace")
         folded, sources, row_splits = self._folded(points)
         rows = tf.RaggedTensor.from_row_splits(folded, row_splits, validate=False)
-        pieces, starts, ends = self._wordpiece.tokenize_with_offsets(
-            tf.strings.unicode_encode(rows, "UTF-8")
-        )
+        encoded = tf.strings.unicode_encode(rows, "UTF-8")
+        pieces, starts, ends = self._wordpiece.tokenize_with_offsets(encoded)
         row = pieces.value_rowids()
-        first, last = _byte_to_folded(folded, row_splits, starts, ends)
+        first, last = _byte_to_folded(encoded, starts, ends)
         ids, row, first, last = self._without_endless_words(
             tf.ensure_shape(pieces.flat_values, [None]), row, first, last
         )
@@ -361,24 +360,27 @@ def _with_final_sigmas(points: tf.RaggedTensor, codes: tf.Tensor) -> tf.Tensor:
 
 
 def _byte_to_folded(
-    folded: tf.Tensor, row_splits: tf.Tensor, starts: tf.RaggedTensor, ends: tf.RaggedTensor
+    encoded: tf.Tensor, starts: tf.RaggedTensor, ends: tf.RaggedTensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Gives, for every token, the places in `folded` of its first and last character, int32 [T]."""
-    sizes = (
-        1
-        + tf.cast(folded >= 0x80, tf.int32)
-        + tf.cast(folded >= 0x800, tf.int32)
-        + tf.cast(folded >= 0x10000, tf.int32)
+    """Gives, for every token, the places in the folded text of its first and last character.
+
+    Args:
+        encoded: string [N], the folded rows in UTF-8.
+        starts, ends: int64 [N, (T)], in bytes of each row.
+
+    Returns:
+        Two int32 [T], counted over all rows together.
+    """
+    every_byte = tf.io.decode_raw(tf.strings.reduce_join(encoded), tf.uint8)
+    # A byte 10xxxxxx goes on in a character, any other begins one.
+    begins = tf.cast(tf.bitwise.bitwise_and(every_byte, 0xC0) != 0x80, tf.int32)
+    place_of_byte = tf.cumsum(begins) - 1
+    row_sizes = tf.strings.length(encoded)
+    row_starts = tf.gather(tf.cumsum(row_sizes) - row_sizes, starts.value_rowids())
+    # The op tells no static shape, and masks need a rank.
+    first_bytes = tf.cast(tf.ensure_shape(starts.flat_values, [None]), tf.int32)
+    last_bytes = tf.cast(tf.ensure_shape(ends.flat_values, [None]), tf.int32) - 1
+    return (
+        tf.gather(place_of_byte, first_bytes + row_starts),
+        tf.gather(place_of_byte, last_bytes + row_starts),
     )
-    byte_starts = tf.pad(tf.cumsum(sizes), [[1, 0]])  # [F + 1]
-    place_of_byte = tf.scatter_nd(
-        byte_starts[:, None], tf.range(tf.size(byte_starts)), byte_starts[-1:] + 1
-    )
-    row_bytes = tf.gather(tf.gather(byte_starts, row_splits[:-1]), starts.value_rowids())
-    # Neither op tells its static shape, and masks need a rank.
-    place_of_byte = tf.ensure_shape(place_of_byte, [None])
-    places = [
-        tf.gather(place_of_byte, tf.cast(tf.ensure_shape(at, [None]), tf.int32) + row_bytes)
-        for at in (starts.flat_values, ends.flat_values)
-    ]
-    return places[0], places[1] - 1
