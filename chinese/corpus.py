@@ -279,67 +279,58 @@ def _encode_together(
     text = "\n".join(texts)
     sizes = np.array([len(part) + 1 for part in texts], dtype=np.int64)
     text_starts = np.cumsum(sizes) - sizes
-    borders = np.union1d(sentence_borders(text)[:-1], text_starts)
-    pieces = [
-        _encode_piece(
-            text[first:last],
-            borders[(borders >= first) & (borders < last)] - first,
-            tokenizer,
-            segmenter,
-            cap,
-            first,
-        )
-        for first, last in _piece_borders(borders, len(text))
-    ]
-    units_before = np.cumsum([0] + [int(units[-1]) if len(units) else 0 for _, _, units in pieces])
-    ids = np.concatenate([piece[0] for piece in pieces])
-    starts = np.concatenate([piece[1] for piece in pieces])
-    units = np.concatenate(
-        [piece[2] + before for piece, before in zip(pieces, units_before[:-1], strict=True)]
-    )
-    sentence_starts = np.unique(np.searchsorted(starts, borders))
+    sentences = np.union1d(sentence_borders(text)[:-1], text_starts)
+    ids, starts, units = _encode_text(text, sentences, tokenizer, segmenter, cap)
+    sentence_starts = np.unique(np.searchsorted(starts, sentences))
     token_borders = np.searchsorted(starts, np.append(text_starts, len(text) + 1))
-    for first, last in tile_from_borders(token_borders).tolist():
-        inside = sentence_starts[
-            np.searchsorted(sentence_starts, first) : np.searchsorted(sentence_starts, last)
-        ]
+    inner_borders = np.searchsorted(sentence_starts, token_borders)
+    for index in range(len(texts)):
+        first, last = token_borders[index : index + 2].tolist()
         own = units[first:last]
+        inner = sentence_starts[inner_borders[index] : inner_borders[index + 1]]
         yield EncodedDocument(
             ids[first:last],
-            (own - own[0] + 1 if len(own) else own).astype(np.int32),
-            (inside - first).astype(np.int32),
+            own - (own[0] - 1) if len(own) else own,
+            (inner - first).astype(np.int32),
         )
 
 
-def _encode_piece(
-    text: str,
-    breaks: np.ndarray,
-    tokenizer: TextEncoder,
-    segmenter: Segmenter,
-    cap: int,
-    offset: int,
+def _encode_text(
+    text: str, sentences: np.ndarray, tokenizer: TextEncoder, segmenter: Segmenter, cap: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    ids, spans = tokenizer.encode_flat(text)
-    words = tile_from_borders(segmenter.borders(text))
-    units = unit_ids(spans, words, text, segmenter.finer_cut, cap, breaks)
-    return ids, spans[:, 0].astype(np.int64) + offset, units
+    """Gives ids int32 [T], first characters int64 [T] and unit ids int32 [T] of a text."""
+    ids, starts, units = [], [], []
+    num_units = 0
+    for first, last in _piece_borders(text, sentences):
+        piece = text[first:last]
+        piece_ids, spans = tokenizer.encode_flat(piece)
+        words = tile_from_borders(segmenter.borders(piece))
+        breaks = sentences[slice(*np.searchsorted(sentences, [first, last]))] - first
+        piece_units = unit_ids(spans, words, piece, segmenter.finer_cut, cap, breaks)
+        ids.append(piece_ids)
+        starts.append(spans[:, 0].astype(np.int64) + first)
+        units.append(piece_units + np.int32(num_units))
+        num_units += int(piece_units[-1]) if len(piece_units) else 0
+    return np.concatenate(ids), np.concatenate(starts), np.concatenate(units)
 
 
-def _piece_borders(sentence_starts: np.ndarray, size: int) -> list[tuple[int, int]]:
-    """Gives stretches of at most about `_PIECE_CHARACTERS` characters that begin with a sentence.
+def _piece_borders(text: str, sentences: np.ndarray) -> list[tuple[int, int]]:
+    """Gives stretches of at most `_PIECE_CHARACTERS` characters, cut where nothing changes.
 
-    No word and no token crosses a sentence start, so cutting there changes nothing. A sentence
-    longer than that is cut where it stands: at worst one word falls in two.
+    That is at a line end; in a line that is too long, at a sentence start, which no word and no
+    WordPiece crosses. A sentence longer than that is cut where it stands: at worst one word falls
+    in two.
     """
-    pieces, start = [], 0
+    pieces, start, size = [], 0, len(text)
     while start < size:
         end = min(start + _PIECE_CHARACTERS, size)
         if end < size:
-            before = int(sentence_starts[np.searchsorted(sentence_starts, end, "right") - 1])
-            end = before if before > start else end
+            line_end = text.rfind("\n", start, end) + 1
+            sentence = int(sentences[np.searchsorted(sentences, end, "right") - 1])
+            end = line_end or (sentence if sentence > start else end)
         pieces.append((start, end))
         start = end
-    return pieces
+    return pieces or [(0, 0)]
 
 
 def build_examples(

@@ -4,11 +4,12 @@ import hashlib
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -376,3 +377,35 @@ def _has_rjieba() -> bool:
     except ImportError:
         return False
     return True
+
+
+class SegmentationScore(NamedTuple):
+    """How well words were found, all in [0, 1]; blanks do not count as words."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def evaluate_segmenter(
+    segmenter: Segmenter, gold_lines: Iterable[Sequence[str]]
+) -> SegmentationScore:
+    """Scores a segmenter against lines cut into words by hand; a word counts if both ends agree.
+
+    Raises:
+        ValueError: when there are no gold words.
+    """
+    num_gold = num_found = num_right = 0
+    for words in gold_lines:
+        text = "".join(words)
+        ends = np.cumsum([0, *map(len, words)]).tolist()
+        gold = {span for span in pairwise(ends) if span[0] < span[1]}
+        found = {tuple(span) for span in segmenter.segment(text) if text[slice(*span)].strip()}
+        num_gold, num_found = num_gold + len(gold), num_found + len(found)
+        num_right += len(gold & found)
+    if not num_gold:
+        raise ValueError("no gold words to score against: the lines are empty")
+    precision, recall = num_right / max(num_found, 1), num_right / num_gold
+    return SegmentationScore(
+        precision, recall, 2 * precision * recall / max(precision + recall, 1e-12)
+    )

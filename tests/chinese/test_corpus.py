@@ -1,6 +1,8 @@
 """Documents become examples, and nothing is lost on the way."""
 
+import functools
 import gzip
+import itertools
 import json
 import random
 
@@ -22,7 +24,9 @@ from chinese.corpus import (
     list_corpus_files,
     read_documents,
 )
+from chinese.normalize import clean_line
 from chinese.segmentation import make_segmenter
+from chinese.vocab import SPECIAL_TOKENS, Vocabulary
 
 CLS, SEP = 2, 3
 
@@ -138,6 +142,25 @@ def test_a_document_without_tokens_gives_no_examples():
     blank = encode_document([" "], CharacterEncoder(), make_segmenter("characters"))
     assert [len(part) for part in blank] == [0, 0, 0]
     assert list(build_examples(blank, 16, document_rng(0, 0), CLS, SEP)) == []
+
+
+@given(lines=st.lists(st.text(st.sampled_from("中国。！T恤ab 1哈Σ\u0301") | st.characters())))
+@settings(max_examples=60)
+def test_the_tokens_of_a_document_are_the_tokens_of_its_lines(lines):
+    document = [line for line in map(clean_line, lines) if line]
+    encoded = encode_document(document, _tokenizer(), make_segmenter("characters"))
+    alone = [line.ids.tolist() for line in _tokenizer().encode(document)]
+    assert encoded.ids.tolist() == list(itertools.chain.from_iterable(alone))
+    if len(encoded.ids):
+        assert encoded.sentence_starts[0] == 0
+        assert set(np.diff(encoded.unit_ids).tolist()) <= {0, 1}
+
+
+@functools.cache
+def _tokenizer():
+    from chinese.tokenizer import Tokenizer
+
+    return Tokenizer(Vocabulary((*SPECIAL_TOKENS, *"中国。！恤ab1", "##a", "##b")))
 
 
 def _document(unit_sizes: list[int], sentence_starts: list[int]) -> EncodedDocument:

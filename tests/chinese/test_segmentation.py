@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chinese.segmentation import make_segmenter
+from chinese.segmentation import evaluate_segmenter, make_segmenter
 
 MIXED = "中国人民的我和是一恤阿超股光哈T恤A&Bc+#C-_.%0159 ５ａ，。\r\n\t\u3000é㐀豈\U00020000"
 WORDS = ["中国", "人民", "哈哈", "研究", "新冠", "T恤", "COVID-19", "C++", "ab_12", "3.14%", "阿Q"]
@@ -148,6 +148,14 @@ def test_finer_pieces_tile_the_word_within_the_cap(word, cap):
     pieces = _segmenter("rjieba").finer_cut(word, cap)
     assert "".join(word[start:end] for start, end in pieces) == word
     assert all(0 < end - start <= cap for start, end in pieces)
+
+
+def test_scores_count_words_whose_both_ends_agree():
+    characters = make_segmenter("characters")
+    score = evaluate_segmenter(characters, [["中国", "的"], ["人"]])
+    assert score == pytest.approx((2 / 4, 2 / 3, 4 / 7))
+    with pytest.raises(ValueError, match="no gold words"):
+        evaluate_segmenter(characters, [[]])
 
 
 def test_jieba_is_silent_and_writes_nothing(tmp_path):
