@@ -14,16 +14,16 @@ MASKED_SCORE = -10000.0
 """Added to the score of a padded token, as the reference does; float32 exp makes it 0."""
 
 
-def padding_scores(input_ids: tf.Tensor) -> tf.Tensor:
+def padding_scores(is_real: tf.Tensor) -> tf.Tensor:
     """What is added to attention scores so that no token looks at padding.
 
     Args:
-      input_ids: int32 [B, L], 0 = padding.
+      is_real: bool [B, L], False = padding.
 
     Returns:
       float32 [B, 1, 1, L], 0 for tokens and -10000 for padding.
     """
-    is_padding = tf.cast(tf.equal(input_ids, 0), tf.float32)
+    is_padding = tf.cast(tf.logical_not(is_real), tf.float32)
     return (is_padding * MASKED_SCORE)[:, tf.newaxis, tf.newaxis, :]
 
 

@@ -73,24 +73,30 @@ class Encoder(keras.layers.Layer):
         input_ids: tf.Tensor,
         segment_ids: tf.Tensor,
         dropout_seed: tf.Tensor | None = None,
+        *,
+        is_real: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Reads a batch. Padding (id 0) is not looked at; its own vectors mean nothing.
+        """Reads a batch. Padding is not looked at; its own vectors mean nothing.
 
         Args:
           input_ids: int32 [B, L], 0 = padding.
           segment_ids: int32 [B, L].
           dropout_seed: int32 [2], different on every replica and step; None = no dropout.
+          is_real: bool [B, L], False = padding; None = wherever the id is not 0. A generator may
+            draw id 0 for a real token, which is to be looked at all the same.
 
         Returns:
           float32 [B, L, H], the last layer.
         """
-        return self.hidden_states(input_ids, segment_ids, dropout_seed)[-1]
+        return self.hidden_states(input_ids, segment_ids, dropout_seed, is_real=is_real)[-1]
 
     def hidden_states(
         self,
         input_ids: tf.Tensor,
         segment_ids: tf.Tensor,
         dropout_seed: tf.Tensor | None = None,
+        *,
+        is_real: tf.Tensor | None = None,
     ) -> list[tf.Tensor]:
         """What `call` computes on its way.
 
@@ -107,7 +113,7 @@ class Encoder(keras.layers.Layer):
         if self.embeddings_project is not None:
             hidden = self.embeddings_project(hidden)
         states = [hidden]
-        padding = padding_scores(input_ids)
+        padding = padding_scores(tf.not_equal(input_ids, 0) if is_real is None else is_real)
         for layer in self.transformer_layers:
             states.append(layer(states[-1], padding, dropout_seed=dropout_seed))
         return states

@@ -109,8 +109,13 @@ class Electra(tf.Module):
         draw_seed, generator_seed, discriminator_seed = tf.unstack(
             tf.random.split(seed, 3, alg="philox")
         )
+        # A drawn token may be id 0, [PAD]: what is padding is known from the original text alone.
+        real = is_real(masked.original_ids)
         hidden = self.generator(
-            masked.input_ids, masked.segment_ids, generator_seed if training else None
+            masked.input_ids,
+            masked.segment_ids,
+            generator_seed if training else None,
+            is_real=real,
         )
         slots = tf.gather(hidden, masked.positions, batch_dims=1)
         guesses = self.masked_lm_head(slots)
@@ -119,16 +124,19 @@ class Electra(tf.Module):
         corrupted = corrupt(masked, draw_tokens(guesses, noise, objective.temperature))
 
         hidden = self.discriminator(
-            corrupted.input_ids, corrupted.segment_ids, discriminator_seed if training else None
+            corrupted.input_ids,
+            corrupted.segment_ids,
+            discriminator_seed if training else None,
+            is_real=real,
         )
         judgements = self.replaced_token_head(hidden)
 
-        real = tf.cast(is_real(masked.original_ids), tf.float32)
         generator_loss = mean_over(
             masked_lm_losses(guesses, masked.labels, masked.weights), counts["masked_tokens"]
         )
         discriminator_loss = mean_over(
-            replaced_token_losses(judgements, corrupted.is_replaced, real), counts["real_tokens"]
+            replaced_token_losses(judgements, corrupted.is_replaced, tf.cast(real, tf.float32)),
+            counts["real_tokens"],
         )
         loss = (
             objective.generator_weight * generator_loss

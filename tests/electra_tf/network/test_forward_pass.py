@@ -109,7 +109,7 @@ def test_every_hidden_state_is_that_of_the_formulas(network, batch):
 
 def test_attention_probabilities_are_those_of_the_formulas(network, batch):
     (_, encoder, _, _), paper = network
-    states, padding = encoder.hidden_states(*batch), padding_scores(batch[0])
+    states, padding = encoder.hidden_states(*batch), padding_scores(batch[0] != 0)
     for index, layer in enumerate(encoder.transformer_layers):
         ours = layer.attention.probabilities(states[index], padding)
         for row, (ids, segments) in enumerate(zip(*(x.numpy() for x in batch), strict=True)):

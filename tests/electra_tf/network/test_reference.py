@@ -146,7 +146,7 @@ def test_every_layer_and_attention_is_that_of_the_reference(
     np.testing.assert_allclose(states[0], outputs[f"{theirs}_embedding_output"], atol=1e-5)
     np.testing.assert_allclose(states[1:], outputs[f"{theirs}_layers"], atol=1e-5)
     for index, layer in enumerate(encoder.transformer_layers):
-        probabilities = layer.attention.probabilities(states[index], padding_scores(ids))
+        probabilities = layer.attention.probabilities(states[index], padding_scores(ids != 0))
         expected = outputs[f"{theirs}_attention_probs"][index]
         np.testing.assert_allclose(probabilities, expected, atol=1e-6)
 
