@@ -142,7 +142,7 @@ class Tokenizer(tf.Module):
     Han characters.
 
     Args:
-        vocabulary: a WordPiece vocabulary.
+        vocabulary: of WordPiece, or with a SentencePiece model, which sees the same folded text.
         lower_case: fold A to a.
         strip_accents: also fold é to e; only together with `lower_case`, as in BERT, so a cased
             tokenizer never strips.
@@ -156,16 +156,14 @@ class Tokenizer(tf.Module):
         self.lower_case = lower_case
         self.strip_accents = lower_case and strip_accents
         self._fold = _folding(self.lower_case, self.strip_accents)
+        self._is_wordpiece = not vocabulary.sentencepiece_model
         self._is_continuation = np.array(
-            [token.startswith(CONTINUATION) for token in vocabulary.tokens]
+            [self._is_wordpiece and t.startswith(CONTINUATION) for t in vocabulary.tokens]
         )
-        self._wordpiece = tf_text.FastWordpieceTokenizer(
-            vocab=_matchable(vocabulary),
-            suffix_indicator=CONTINUATION,
-            max_bytes_per_word=_MAX_BYTES_PER_WORD,
-            token_out_type=tf.int32,
-            unknown_token="[UNK]",
-            support_detokenization=False,
+        self._pieces = (
+            _fast_wordpiece(vocabulary)
+            if self._is_wordpiece
+            else (tf_text.SentencepieceTokenizer(vocabulary.sentencepiece_model, out_type=tf.int32))
         )
 
     @property
@@ -194,9 +192,13 @@ class Tokenizer(tf.Module):
         folded, sources, row_splits = self._folded(points)
         rows = tf.RaggedTensor.from_row_splits(folded, row_splits, validate=False)
         encoded = tf.strings.unicode_encode(rows, "UTF-8")
-        pieces, starts, ends = self._wordpiece.tokenize_with_offsets(encoded)
+        pieces, starts, ends = self._pieces.tokenize_with_offsets(encoded)
         row = pieces.value_rowids()
         first, last = _byte_to_folded(encoded, starts, ends)
+        if not self._is_wordpiece:
+            # A piece ▁x begins with the blank before it; its span should not.
+            is_blank = tf.gather(folded, first) == ord(" ")
+            first += tf.cast(is_blank & (last > first), tf.int32)
         ids, row, first, last = self._without_endless_words(
             tf.ensure_shape(pieces.flat_values, [None]), row, first, last
         )
@@ -282,16 +284,14 @@ class Tokenizer(tf.Module):
         )
 
     def _encode_piece(self, text: str, offset: int) -> TokenizedLine:
-        # A lone surrogate cannot be written as UTF-8; like U+FFFD it is one character BERT deletes.
-        try:
-            encoded = text.encode("utf-8")
-        except UnicodeEncodeError:
-            points = code_points(text).copy()
-            points[(points >= 0xD800) & (points <= 0xDFFF)] = REPLACEMENT
-            encoded = points.tobytes().decode("utf-32-le").encode("utf-8")
-        ids, starts, ends = self.tokenize(tf.constant([encoded]))
+        # SentencePiece sees a line end as a blank that may join what stands around it.
+        rows = [text] if self._is_wordpiece else text.split("\n")
+        ids, starts, ends = self.tokenize(tf.constant([_utf8(row) for row in rows]))
+        sizes = np.array([len(row) + 1 for row in rows])
+        row_starts = (np.cumsum(sizes) - sizes + offset).astype(np.int32)
         spans = np.stack([starts.flat_values.numpy(), ends.flat_values.numpy()], axis=1)
-        return TokenizedLine(ids.flat_values.numpy(), spans + np.int32(offset))
+        spans += np.repeat(row_starts, ids.row_lengths().numpy())[:, None]
+        return TokenizedLine(ids.flat_values.numpy(), spans)
 
     def encode(self, texts: Sequence[str]) -> list[TokenizedLine]:
         """Gives the tokens of many texts in few calls of the graph.
@@ -308,6 +308,27 @@ class Tokenizer(tf.Module):
                 borders[:-1], borders[1:], line_starts.tolist(), strict=True
             )
         ]
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        # A lone surrogate cannot be written; like U+FFFD it is one character BERT deletes.
+        points = code_points(text).copy()
+        points[(points >= 0xD800) & (points <= 0xDFFF)] = REPLACEMENT
+        return points.tobytes().decode("utf-32-le").encode("utf-8")
+
+
+def _fast_wordpiece(vocabulary: Vocabulary) -> tf_text.FastWordpieceTokenizer:
+    return tf_text.FastWordpieceTokenizer(
+        vocab=_matchable(vocabulary),
+        suffix_indicator=CONTINUATION,
+        max_bytes_per_word=_MAX_BYTES_PER_WORD,
+        token_out_type=tf.int32,
+        unknown_token="[UNK]",
+        support_detokenization=False,
+    )
 
 
 def _matchable(vocabulary: Vocabulary) -> list[str]:

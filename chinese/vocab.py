@@ -1,6 +1,7 @@
 """Vocabularies of tokens: load, save, build and check; WordPiece, with SentencePiece beside it."""
 
 import hashlib
+import io
 import os
 import re
 import unicodedata
@@ -27,6 +28,7 @@ class Vocabulary:
     Attributes:
         tokens: in the order of their ids.
         warnings: what was tolerated while loading; not part of the vocabulary's identity.
+        sentencepiece_model: the model whose pieces the tokens are; empty for WordPiece.
 
     Raises:
         ValueError: for a missing special token, [PAD] not at 0, an empty or a repeated token.
@@ -34,6 +36,7 @@ class Vocabulary:
 
     tokens: tuple[str, ...]
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    sentencepiece_model: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
         _check_tokens(self.tokens, lambda index: f"vocabulary, id {index}")
@@ -75,12 +78,14 @@ class Vocabulary:
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the canonical file: UTF-8, one token a line, LF after every line."""
-        return hashlib.sha256(_file_bytes(self.tokens)).hexdigest()
+        """The hash of the canonical file: one token a line, LF after every line; or the model."""
+        return hashlib.sha256(_file_bytes(self)).hexdigest()
 
 
-def _file_bytes(tokens: Iterable[str]) -> bytes:
-    return "".join(f"{token}\n" for token in tokens).encode("utf-8")
+def _file_bytes(vocabulary: Vocabulary) -> bytes:
+    if vocabulary.sentencepiece_model:
+        return vocabulary.sentencepiece_model
+    return "".join(f"{token}\n" for token in vocabulary.tokens).encode("utf-8")
 
 
 def _check_tokens(tokens: tuple[str, ...], place) -> None:
@@ -111,7 +116,7 @@ def load_vocabulary(path: Path | str) -> Vocabulary:
 
     Lines are split on LF alone: the standard Chinese vocabulary has rows that are Unicode line
     separators. A byte-order mark, CRLF line ends and blanks around a token are tolerated and told
-    in `warnings`.
+    in `warnings`. A path that ends with `.model` is read as a SentencePiece model.
 
     Raises:
         ValueError: with path and line, for a missing file, bytes that are not UTF-8, blank or
@@ -120,6 +125,8 @@ def load_vocabulary(path: Path | str) -> Vocabulary:
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"vocabulary {path} does not exist: give a vocab.txt, one token a line")
+    if path.suffix == ".model":
+        return _sentencepiece_vocabulary(path.read_bytes(), str(path))
     lines = path.read_bytes().split(b"\n")
     warnings = []
     if lines[0].startswith(b"\xef\xbb\xbf"):
@@ -148,10 +155,13 @@ def _decode(line: bytes, path: Path, number: int) -> str:
 
 
 def save_vocabulary(vocabulary: Vocabulary, path: Path | str) -> None:
-    """Writes the canonical file under a temporary name, then renames it into place."""
+    """Writes the canonical file under a temporary name, then renames it into place.
+
+    That is a vocab.txt, or the SentencePiece model as it is.
+    """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(_file_bytes(vocabulary.tokens))
+    temporary.write_bytes(_file_bytes(vocabulary))
     os.replace(temporary, path)
 
 
@@ -179,15 +189,18 @@ def count_words(
     """
     alone: Counter[str] = Counter()
     words: Counter[str] = Counter()
-    classes = character_classes()
     pattern = _word_pattern()
     for line in lines:
-        kinds = classes[code_points(line)]
-        if (kinds == DELETED).any():
-            line = "".join(c for c, kind in zip(line, kinds, strict=True) if kind != DELETED)
-        for match in pattern.finditer(fold(line, lower_case, strip_accents)):
+        for match in pattern.finditer(fold(_without_deleted(line), lower_case, strip_accents)):
             (words if match.lastgroup == "word" else alone)[match.group()] += 1
     return alone, words
+
+
+def _without_deleted(line: str) -> str:
+    kinds = character_classes()[code_points(line)]
+    if not (kinds == DELETED).any():
+        return line
+    return "".join(c for c, kind in zip(line, kinds, strict=True) if kind != DELETED)
 
 
 @cache
@@ -311,6 +324,9 @@ def check_vocabulary(
     num_worst: int = 20,
 ) -> VocabularyCheck:
     """Counts the tokens that would be [UNK] on a text, and the words behind most of them."""
+    if vocabulary.sentencepiece_model:
+        num_tokens, unknown = _sentencepiece_unknown(vocabulary, lines, lower_case, strip_accents)
+        return _checked(num_tokens, unknown, num_worst)
     alone, words = count_words(lines, lower_case, strip_accents)
     num_tokens, unknown = 0, Counter()
     for word, count in (alone + words).items():
@@ -318,6 +334,10 @@ def check_vocabulary(
         num_tokens += count * max(len(pieces), 1)
         if not pieces:
             unknown[word] = count
+    return _checked(num_tokens, unknown, num_worst)
+
+
+def _checked(num_tokens: int, unknown: Counter[str], num_worst: int) -> VocabularyCheck:
     num_unknown = sum(unknown.values())
     rate = num_unknown / num_tokens if num_tokens else 0.0
     return VocabularyCheck(num_tokens, num_unknown, rate, tuple(_ranked(unknown, 1)[:num_worst]))
@@ -338,3 +358,89 @@ def word_pieces(word: str, ids: Mapping[str, int], max_characters: int = 200) ->
         else:
             return []
     return pieces
+
+
+def build_sentencepiece(
+    lines: Iterable[str],
+    size: int,
+    lower_case: bool = True,
+    strip_accents: bool = True,
+    character_coverage: float = 0.9995,
+) -> Vocabulary:
+    """Trains a unigram SentencePiece model; the same text gives the same model.
+
+    The text is folded as the tokenizer will fold it, so the model itself normalises nothing.
+
+    Args:
+        lines: text, any lines.
+        size: the number of tokens at most; a small corpus may give fewer.
+        lower_case, strip_accents: as the tokenizer will fold.
+        character_coverage: in (0, 1]; rarer characters are left to [UNK].
+
+    Raises:
+        ValueError: when the size is too small for the characters, or there is no text.
+    """
+    import sentencepiece
+
+    folded = (" ".join(fold(_without_deleted(x), lower_case, strip_accents).split()) for x in lines)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(folded),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=size,
+            hard_vocab_limit=False,
+            character_coverage=character_coverage,
+            pad_id=0,
+            unk_id=1,
+            bos_id=-1,
+            eos_id=-1,
+            pad_piece=SPECIAL_TOKENS[0],
+            unk_piece=SPECIAL_TOKENS[1],
+            control_symbols=list(SPECIAL_TOKENS[2:]),
+            normalization_rule_name="identity",
+            add_dummy_prefix=False,
+            remove_extra_whitespaces=False,
+            max_sentence_length=1 << 24,  # bytes; longer lines would be left out in silence
+            num_threads=1,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise ValueError(
+            f"SentencePiece cannot train {size} tokens on this text: {error}"
+        ) from error
+    return _sentencepiece_vocabulary(model.getvalue(), "trained model")
+
+
+def _load_sentencepiece(model: bytes):
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor()
+    processor.LoadFromSerializedProto(model)
+    return processor
+
+
+def _sentencepiece_vocabulary(model: bytes, name: str) -> Vocabulary:
+    try:
+        processor = _load_sentencepiece(model)
+    except RuntimeError as error:
+        raise ValueError(f"{name}: not a SentencePiece model ({error})") from error
+    tokens = tuple(processor.IdToPiece(index) for index in range(processor.GetPieceSize()))
+    _check_tokens(tokens, lambda index: f"{name}, id {index}")
+    return Vocabulary(tokens, sentencepiece_model=model)
+
+
+def _sentencepiece_unknown(
+    vocabulary: Vocabulary, lines: Iterable[str], lower_case: bool, strip_accents: bool
+) -> tuple[int, Counter[str]]:
+    processor = _load_sentencepiece(vocabulary.sentencepiece_model)
+    num_tokens, unknown = 0, Counter()
+    for line in lines:
+        folded = " ".join(fold(_without_deleted(line), lower_case, strip_accents).split())
+        ids, pieces = processor.EncodeAsIds(folded), processor.EncodeAsPieces(folded)
+        num_tokens += len(ids)
+        unknown.update(
+            piece for i, piece in zip(ids, pieces, strict=True) if i == vocabulary.unk_id
+        )
+    return num_tokens, unknown

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chinese.characters import SPACE, character_classes, code_points
 from chinese.tokenizer import Tokenizer
-from chinese.vocab import SPECIAL_TOKENS, Vocabulary
+from chinese.vocab import SPECIAL_TOKENS, Vocabulary, build_sentencepiece
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +114,27 @@ def test_a_saved_graph_gives_the_same_tokens(tokenizer, tmp_path):
     loaded = tf.saved_model.load(str(tmp_path))
     for ours, theirs in zip(tokenizer.tokenize(texts), loaded.tokenize(texts), strict=True):
         assert ours.to_list() == theirs.to_list()
+
+
+def test_sentencepiece_keeps_offsets_and_lines_apart(tmp_path):
+    lines = ["中国人民的生活 hello world", "中国经济 hello", "人民日报 world 19 98。"] * 50
+    tokenizer = Tokenizer(build_sentencepiece(lines, 60))
+    assert _pairs(tokenizer, "中国人民 HÉLLO 龘") == [
+        ("中国", "中国"),
+        ("人民", "人民"),
+        ("▁hello", "HÉLLO"),
+        ("▁", " "),
+        ("[UNK]", "龘"),
+    ]
+    together = tokenizer.encode(["中国", "", "\ufeff人民 world"])
+    assert [line.ids.tolist() for line in together] == [
+        tokenizer.encode([text])[0].ids.tolist() for text in ["中国", "", "\ufeff人民 world"]
+    ]
+    assert together[2].spans.tolist() == [[1, 3], [4, 9]]
+    tf.saved_model.save(tokenizer, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    texts = tf.constant(["中国 hello", "人民"])
+    assert loaded.tokenize(texts)[0].to_list() == tokenizer.tokenize(texts)[0].to_list()
 
 
 @given(texts=st.lists(st.text(st.characters()), max_size=4))

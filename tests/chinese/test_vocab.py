@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from chinese.vocab import (
     SPECIAL_TOKENS,
     Vocabulary,
+    build_sentencepiece,
     build_vocabulary,
     check_vocabulary,
     fold,
@@ -125,6 +126,28 @@ def test_the_longest_piece_matches_first():
     assert word_pieces("unable", ids) == ["una", "##b", "##le"]
     assert word_pieces("unx", ids) == []
     assert word_pieces("b" * 201, {"b": 0, "##b": 1}) == []
+
+
+def test_sentencepiece_is_trained_saved_and_loaded(tmp_path):
+    lines = ["中国人民的生活 Hello World", "中国经济，hello", "人民日报 world 19 98。"] * 20
+    vocabulary = build_sentencepiece(lines, 60)
+    assert vocabulary.tokens[:5] == SPECIAL_TOKENS
+    assert vocabulary == build_sentencepiece(lines, 60)
+    assert {"中国", "人民", "▁world"} <= set(vocabulary.tokens)
+    save_vocabulary(vocabulary, tmp_path / "spiece.model")
+    loaded = load_vocabulary(tmp_path / "spiece.model")
+    assert loaded == vocabulary
+    assert loaded.sha256 == hashlib.sha256(vocabulary.sentencepiece_model).hexdigest()
+    assert check_vocabulary(loaded, lines).num_unknown == 0
+    assert check_vocabulary(loaded, ["中国龘"])[1:] == (1, 1 / 2, (("龘", 1),))
+
+
+def test_bad_sentencepiece_is_refused(tmp_path):
+    (tmp_path / "bad.model").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"bad\.model: not a SentencePiece model"):
+        load_vocabulary(tmp_path / "bad.model")
+    with pytest.raises(ValueError, match="cannot train 6 tokens"):
+        build_sentencepiece(["中国人民日报的生活"] * 9, 6)
 
 
 @given(st.lists(st.text(max_size=20), max_size=5))
