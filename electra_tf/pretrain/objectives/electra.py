@@ -17,7 +17,7 @@ from electra_tf.network.heads import MaskedLMHead, ReplacedTokenHead
 from electra_tf.pretrain.losses import masked_lm_losses, mean_over, replaced_token_losses
 from electra_tf.pretrain.masking import mask
 from electra_tf.pretrain.metrics import SUM_SHAPES, electra_metrics, electra_sums
-from electra_tf.pretrain.sampling import corrupt, draw_tokens
+from electra_tf.pretrain.sampling import corrupt, draw_tokens, uniform_noise
 
 
 class Electra(tf.Module):
@@ -120,7 +120,7 @@ class Electra(tf.Module):
         slots = tf.gather(hidden, masked.positions, batch_dims=1)
         guesses = self.masked_lm_head(slots)
 
-        noise = tf.random.stateless_uniform(tf.shape(guesses), draw_seed, alg="philox")
+        noise = uniform_noise(tf.shape(guesses), draw_seed)
         corrupted = corrupt(masked, draw_tokens(guesses, noise, objective.temperature))
 
         hidden = self.discriminator(

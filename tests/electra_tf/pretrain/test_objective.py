@@ -112,6 +112,22 @@ def test_another_seed_draws_other_tokens_and_drops_other_values(make_run, rows):
     assert guessed([5, 6], training=False) == guessed([5, 7], training=False)
 
 
+def test_compiled_and_uncompiled_losses_agree_with_dropout_and_draws(make_run, rows):
+    rates = {"hidden_dropout_rate": 0.1, "attention_dropout_rate": 0.1}
+    run = make_run(discriminator=rates, generator=rates, masking={"mask_rate": 0.5})
+    objective = Electra(run, MASK_ID)
+    masked, counts = prepared(objective, rows)
+
+    def step(seed):
+        return objective.loss(masked, counts, seed, training=True)
+
+    loss, sums = tf.function(step)(SEED)
+    compiled_loss, compiled = tf.function(step, jit_compile=True)(SEED)
+    np.testing.assert_allclose(compiled_loss, loss, rtol=1e-5)
+    for name in ("masked_lm_loss", "discriminator_loss", "replaced", "drawn_correct"):
+        np.testing.assert_allclose(compiled[name], sums[name], rtol=1e-5, err_msg=name)
+
+
 def test_both_losses_train_the_shared_embeddings_and_draws_pass_no_gradient(make_run, rows):
     objective = Electra(make_run(objective={"generator_weight": 0.0}), MASK_ID)
     masked, counts = prepared(objective, rows)
