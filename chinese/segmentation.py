@@ -220,7 +220,7 @@ class RjiebaSegmenter(Segmenter):
         self._cut, self._has_word = rjieba.cut, rjieba.has_word
         self._mixed_words = _mixed_dictionary_words()
         self._exact: JiebaSegmenter | None = None
-        self._exact_borders = lru_cache(maxsize=1 << 16)(self._cut_by_jieba)
+        self._exact_borders_of_short = lru_cache(maxsize=1 << 16)(self._cut_by_jieba)
 
     def has_word(self, word: str) -> bool:
         return self._has_word(word)
@@ -298,6 +298,11 @@ class RjiebaSegmenter(Segmenter):
             if self._has_word(text[place : last + 1]):
                 places.append(place)
         return places
+
+    def _exact_borders(self, block: str) -> tuple[int, ...]:
+        # A block that long does not come twice, and a cache of them would not fit into memory.
+        of_any = self._exact_borders_of_short if len(block) <= 64 else self._cut_by_jieba
+        return of_any(block)
 
     def _cut_by_jieba(self, block: str) -> tuple[int, ...]:
         if self._exact is None:

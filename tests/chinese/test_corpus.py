@@ -266,3 +266,35 @@ def test_chance_depends_on_seed_and_document_alone():
     other = _build(document, 32, 0.1, 0.3, seed=1)
     assert [e.segment_ids.tolist() for e in once] != [e.segment_ids.tolist() for e in other]
     assert document_rng(0, 1).random() != document_rng(0, 2).random()
+
+
+@pytest.mark.reference
+@pytest.mark.real_data
+@pytest.mark.parametrize("window", [0, 1])
+def test_the_references_windows_lose_nothing_and_have_two_segments(
+    reference_folder, data_folder, window
+):
+    """The reference throws away 23 to 67 % of these tokens; 16 to 68 % of its examples have a B."""
+    from chinese.tokenizer import Tokenizer
+
+    file = reference_folder / "f_data" / "examples.json"
+    expected = json.loads(file.read_text(encoding="utf-8"))["windows"][window]
+    path = data_folder / "corpus" / "luxun.txt"
+    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = lines[expected["first_line"] - 1 : expected["last_line"]]
+    tokenizer = Tokenizer(Vocabulary(tuple(expected["vocab"])))
+    encoded = tokenizer.encode(lines)
+    assert [len(line.ids) for line in encoded] == expected["tokens_per_line"]
+    assert sum(int((line.ids == 1).sum()) for line in encoded) == expected["unk_tokens"]
+    documents = [text.split("\n") for text in "\n".join(lines).strip().split("\n\n")]
+    found = list(encode_documents(documents, tokenizer, make_segmenter("rjieba")))
+    for max_length in (64, 128):
+        examples = [
+            example
+            for seed in range(20)
+            for index, document in enumerate(found)
+            for example in build_examples(document, max_length, document_rng(seed, index), CLS, SEP)
+        ]
+        assert count_text_tokens(examples) == 20 * expected["tokens_in"]
+        full = [e.segment_ids.any() for e in examples if len(e.input_ids) >= max_length - 3]
+        assert 0.87 < np.mean(full) < 0.93
