@@ -28,7 +28,7 @@ def num_masked_slots(config: MaskingConfig, max_length: int) -> int:
       config: how the run masks.
       max_length: L. At least two of the tokens are [CLS] and [SEP].
     """
-    longest = max(1, round(config.mask_rate * (max_length - 2)))
+    longest = max(1, _budget(config.mask_rate, max_length - 2))
     return min(longest + _cap(config) - 1, max_length - 2)
 
 
@@ -75,6 +75,15 @@ def mask(
     )
 
 
+def _budget(mask_rate: float, num_tokens: int) -> int:
+    """k of a row with n maskable tokens.
+
+    Rounded in Python alone: in 32 bits 0.15 · 190 = 28.5 falls to the other side, and a row would
+    hide one token more than there are slots.
+    """
+    return max(1, round(mask_rate * num_tokens)) if mask_rate > 0 else 0
+
+
 def _cap(config: MaskingConfig) -> int:
     """The longest unit of this mode, in tokens."""
     return 1 if config.mode == "token" else config.max_unit_tokens
@@ -98,8 +107,7 @@ def _choose(units: tf.Tensor, draws: tf.Tensor, mask_rate: float, cap: int) -> t
     """
     maskable = units > 0
     n = tf.reduce_sum(tf.cast(maskable, tf.int32), axis=1, keepdims=True)
-    k = tf.cast(tf.round(mask_rate * tf.cast(n, tf.float32)), tf.int32)
-    k = tf.maximum(1, k) if mask_rate > 0 else tf.zeros_like(n)
+    k = tf.gather([_budget(mask_rate, count) for count in range(units.shape[1] + 1)], n)
 
     # A stable sort by the unit's draw lays the units end to end; special tokens go last.
     order = tf.argsort(
