@@ -14,7 +14,8 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.batches import TokenBatch
-from electra_tf.data.records import FEATURES, Split
+from electra_tf.data.manifest import Split
+from electra_tf.data.records import FEATURES
 
 
 def training_batches(

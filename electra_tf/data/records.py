@@ -1,130 +1,27 @@
-"""The folder of records: TFRecord shards, and a manifest that says what is in them.
+"""TFRecord shards: writing them shuffled, whole, and the same for the same seed.
 
-records/
-  manifest.json                      written last: a folder without it is an unfinished build
-  vocab.txt
-  train-00000-of-00012.tfrecord      one tf.train.Example a record:
-  held_out-00000-of-00001.tfrecord     input_ids, segment_ids, unit_ids: int64 lists of equal
-                                       length <= max_length, without padding
+A record is one tf.train.Example with `input_ids`, `segment_ids`, `unit_ids`: int64 lists of equal
+length, at most max_length, without padding.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.config import Section, parse_config
+from electra_tf.data.manifest import MANIFEST, Shard, Split
 
-MANIFEST = "manifest.json"
 FEATURES = ("input_ids", "segment_ids", "unit_ids")
 SplitName = Literal["train", "held_out"]
-
-
-class Shard(Section):
-    """One file of records."""
-
-    file: str
-    examples: int
-    bytes: int
-    sha256: str
-
-
-class Split(Section):
-    """The shards of one part of the corpus, and what stands in them."""
-
-    documents: int
-    examples: int
-    tokens: int  # [CLS] and [SEP] left out
-    shards: tuple[Shard, ...]
-
-
-class VocabularyFacts(Section):
-    """The vocabulary whose ids stand in the records."""
-
-    file: str
-    size: int
-    sha256: str
-    unk_id: int
-    cls_id: int
-    sep_id: int
-    mask_id: int
-
-
-class Manifest(Section):
-    """What a folder of records holds, and how it was made."""
-
-    format: Literal[1]
-    max_length: int
-    max_unit_tokens: int
-    seed: int
-    vocabulary: VocabularyFacts
-    tokenizer: dict[str, Any]
-    segmenter: dict[str, Any]
-    corpus: dict[str, Any]
-    unigram_entropy_nats: float
-    train: Split
-    held_out: Split
-
-
-def read_manifest(folder: str | Path) -> Manifest:
-    """Reads what a folder of records says of itself.
-
-    Raises:
-      ValueError: no such folder, no manifest (an unfinished build), or a manifest of another kind.
-    """
-    folder = Path(folder)
-    path = folder / MANIFEST
-    if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder of records; make it with `records build`")
-    if not path.is_file():
-        raise ValueError(
-            f"{folder}: has no {MANIFEST}, so it is no finished folder of records; "
-            f"build it again with `records build`"
-        )
-    try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: not valid JSON: {error}") from None
-    return parse_config(Manifest, _tuples(tree), str(path))
-
-
-def write_manifest(folder: str | Path, manifest: Manifest) -> None:
-    """Writes the manifest under a temporary name, then renames it."""
-    path = Path(folder) / MANIFEST
-    text = json.dumps(manifest.model_dump(), ensure_ascii=False, indent=2)
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text + "\n", encoding="utf-8")
-    os.replace(temporary, path)
-
-
-def check_shards(folder: str | Path, split: Split) -> None:
-    """Refuses a folder in which a shard is missing or of another size than the manifest says.
-
-    Raises:
-      ValueError: names the file, the size found and the size expected.
-    """
-    for shard in split.shards:
-        path = Path(folder) / shard.file
-        if not path.is_file():
-            raise ValueError(f"{path}: the manifest names this shard, but it is not there")
-        size = path.stat().st_size
-        if size != shard.bytes:
-            raise ValueError(
-                f"{path}: {size} bytes found, {shard.bytes} expected: the shard is truncated or "
-                f"altered; build the records again"
-            )
-
-
-# --- writing -------------------------------------------------------------------------------
+MAX_OPEN_FILES = 256
 
 
 def serialize(input_ids: np.ndarray, segment_ids: np.ndarray, unit_ids: np.ndarray) -> bytes:
@@ -198,13 +95,14 @@ class SplitWriter:
     def _fill_buckets(self, place: np.ndarray, num_shards: int, size: int) -> list[Path]:
         """Deals the spilled records out to one unsorted file a shard.
 
-        A few hundred files are open at once; where there are more shards, the spill is read again.
+        Where there are more shards than files may be open at once, the spill is read again.
         """
         paths = [self._folder / f"{self._name}.bucket{i}" for i in range(num_shards)]
-        for first in range(0, num_shards, 256):
-            writers = [tf.io.TFRecordWriter(str(path)) for path in paths[first : first + 256]]
+        for first in range(0, num_shards, MAX_OPEN_FILES):
+            batch = paths[first : first + MAX_OPEN_FILES]
+            writers = [tf.io.TFRecordWriter(str(path)) for path in batch]
             for record, shard in zip(read_records(self._spill), place // size, strict=True):
-                if first <= shard < first + 256:
+                if first <= shard < first + len(batch):
                     writers[shard - first].write(record)
             for writer in writers:
                 writer.close()
@@ -287,11 +185,3 @@ def _is_ours(path: Path) -> bool:
     """True for what a killed build may leave behind."""
     known = (".tfrecord", ".spill", ".tmp")
     return path.suffix in known or ".bucket" in path.name or path.name == "vocab.txt"
-
-
-def _tuples(tree: Any) -> Any:
-    """JSON has lists where the manifest has tuples."""
-    for split in ("train", "held_out"):
-        if isinstance(tree, dict) and isinstance(tree.get(split), dict):
-            tree[split]["shards"] = tuple(tree[split].get("shards", ()))
-    return tree

@@ -1,18 +1,8 @@
-"""One pre-training run, from a config and a folder of records to two encoder folders.
-
-run/
-  config.yaml            the resolved config: every knob, as used
-  records_manifest.json  what the records said of themselves
-  metrics.jsonl          one line a report
-  events/                TensorBoard
-  checkpoints/           to resume from
-  encoder/ generator/    the two networks, written at the end
-"""
+"""One pre-training run, from a config and a folder of records to two encoder folders."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,35 +12,28 @@ import keras
 import orbit
 import tensorflow as tf
 
-from electra_tf.config import PretrainConfig, dump_config, load_config, with_vocab_size
+from electra_tf.config import PretrainConfig, load_config, with_vocab_size
+from electra_tf.data.manifest import Manifest, check_shards, read_manifest
 from electra_tf.data.pipeline import evaluation_batches, training_batches
-from electra_tf.data.records import Manifest, check_shards, read_manifest
 from electra_tf.encoder_folder import EncoderFolder, parameter_count, write_encoder_folder
 from electra_tf.network.weights import named_weights
 from electra_tf.pretrain.objectives.electra import Electra
+from electra_tf.pretrain.run_folder import (
+    CHECKPOINTS,
+    CONFIG,
+    ENCODER,
+    EVENTS,
+    GENERATOR,
+    METRICS,
+    claim,
+    is_written,
+)
 from electra_tf.training.checkpoint import restore_newest, run_lock
 from electra_tf.training.optimizer import ElectraAdam
 from electra_tf.training.report import Listener, RunLog
 from electra_tf.training.schedule import make_schedule
 from electra_tf.training.strategy import describe_devices, make_strategy
 from electra_tf.training.trainer import Evaluator, Trainer
-
-CONFIG = "config.yaml"
-RECORDS_MANIFEST = "records_manifest.json"
-METRICS = "metrics.jsonl"
-CHECKPOINTS = "checkpoints"
-EVENTS = "events"
-ENCODER, GENERATOR = "encoder", "generator"
-
-# A run may go on with these changed; everything else would make it another run.
-_MAY_CHANGE = {
-    ("training", "train_steps"),
-    ("training", "report_every_steps"),
-    ("training", "checkpoint_every_steps"),
-    ("training", "keep_checkpoints"),
-    ("training", "max_skipped_steps"),
-    ("evaluation", "every_steps"),
-}
 
 
 class RunResult(NamedTuple):
@@ -105,14 +88,14 @@ def pretrain(
     config = _agree(config, manifest, Path(records))
     folder.mkdir(parents=True, exist_ok=True)
     with run_lock(folder):
-        _claim(folder, config, manifest)
+        claim(folder, config, manifest)
         parts = _assemble(config, manifest, Path(records))
         listener.say(f"devices: {describe_devices(parts.strategy)}")
         listener.say(_sizes(config))
         restored = restore_newest(parts.checkpoint, folder / CHECKPOINTS)
         for path in restored.damaged:
             listener.say(f"{path} is damaged and was left out")
-        was_finished = _step(parts) >= config.training.train_steps and _is_written(folder)
+        was_finished = _step(parts) >= config.training.train_steps and is_written(folder)
         log = RunLog(
             folder / METRICS, parts.trainer.data_step, config.training.train_steps, listener
         )
@@ -177,41 +160,6 @@ def _agree(config: PretrainConfig, manifest: Manifest, records: Path) -> Pretrai
     for split in (manifest.train, manifest.held_out):
         check_shards(records, split)
     return with_vocab_size(config, manifest.vocabulary.size)
-
-
-def _claim(folder: Path, config: PretrainConfig, manifest: Manifest) -> None:
-    """Writes down what runs here, or refuses a folder that holds another run."""
-    path = folder / CONFIG
-    facts = manifest.model_dump_json(indent=2)
-    if path.exists():
-        changed = _changed(load_config(PretrainConfig, path), config)
-        if changed:
-            raise ValueError(
-                f"{folder}: holds a run with another config ({'; '.join(changed)}); give another "
-                f"--out, or the config it was started with ({path})"
-            )
-        if (folder / RECORDS_MANIFEST).read_text(encoding="utf-8") != facts:
-            raise ValueError(
-                f"{folder}: this run was started on other records; give another --out, or the "
-                f"records it was started with (see {folder / RECORDS_MANIFEST})"
-            )
-    _replace_text(folder / RECORDS_MANIFEST, facts)
-    _replace_text(path, dump_config(config))
-
-
-def _changed(before: PretrainConfig, now: PretrainConfig) -> list[str]:
-    """`section.key: old → new` for every change that makes it another run."""
-    differences = []
-    for section, old in before.model_dump().items():
-        new = getattr(now, section)
-        if not isinstance(old, dict):
-            if old != new:
-                differences.append(f"{section}: {old} → {new}")
-            continue
-        for key, value in old.items():
-            if (section, key) not in _MAY_CHANGE and getattr(new, key) != value:
-                differences.append(f"{section}.{key}: {value} → {getattr(new, key)}")
-    return differences
 
 
 def _assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> _Parts:
@@ -339,10 +287,6 @@ def _step(parts: _Parts) -> int:
 # --- after training ------------------------------------------------------------------------
 
 
-def _is_written(folder: Path) -> bool:
-    return (folder / ENCODER).is_dir() and (folder / GENERATOR).is_dir()
-
-
 def _write_encoders(
     folder: Path, config: PretrainConfig, manifest: Manifest, records: Path, parts: _Parts
 ) -> None:
@@ -384,9 +328,3 @@ def _provenance(config: PretrainConfig, manifest: Manifest, step: int) -> dict[s
             "keras": keras.__version__,
         },
     }
-
-
-def _replace_text(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)

@@ -65,7 +65,7 @@ def restore_newest(checkpoint: tf.train.Checkpoint, folder: str | Path) -> Resto
     damaged: list[str] = []
     while paths:
         try:
-            checkpoint.read(paths[-1]).assert_consumed()
+            checkpoint.restore(paths[-1]).assert_consumed()
         except (tf.errors.OpError, AssertionError, ValueError):
             damaged.append(paths.pop())
             continue

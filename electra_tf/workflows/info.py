@@ -1,4 +1,4 @@
-"""What a path is: a run, a folder of records, an encoder folder, a vocabulary, a config."""
+"""What a path is: a run, a folder of records, an encoder folder, a vocabulary. No TensorFlow."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from chinese.vocab import load_vocabulary
-from electra_tf.data.records import MANIFEST, Split, read_manifest
+from electra_tf.data.manifest import MANIFEST, Split, read_manifest
 from electra_tf.encoder_folder import parameter_count, read_encoder_folder
-from electra_tf.pretrain.run import CONFIG, ENCODER, GENERATOR, METRICS
+from electra_tf.pretrain.run_folder import CONFIG, ENCODER, GENERATOR, METRICS
 from electra_tf.training.report import read_events
 
 Facts = dict[str, Any]

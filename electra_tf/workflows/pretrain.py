@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from electra_tf.config import PretrainConfig, RecordsConfig
-from electra_tf.data.records import MANIFEST, read_manifest
+from electra_tf.data.manifest import MANIFEST, read_manifest
 from electra_tf.pretrain.run import RunResult, evaluate, pretrain
 from electra_tf.training.report import Listener
 from electra_tf.workflows.records import Progress, build_records, corpus_paths

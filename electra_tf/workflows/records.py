@@ -22,14 +22,8 @@ from chinese.segmentation import make_segmenter
 from chinese.tokenizer import Tokenizer
 from chinese.vocab import Vocabulary, build_vocabulary, load_vocabulary, save_vocabulary
 from electra_tf.config import RecordsConfig
-from electra_tf.data.records import (
-    Manifest,
-    SplitWriter,
-    VocabularyFacts,
-    prepare_folder,
-    unigram_entropy_nats,
-    write_manifest,
-)
+from electra_tf.data.manifest import Manifest, VocabularyFacts, write_manifest
+from electra_tf.data.records import SplitWriter, prepare_folder, unigram_entropy_nats
 
 DEMO = "demo"
 """The name of the embedded corpus where a path may stand."""

@@ -1,0 +1,328 @@
+"""The whole way through the command line: text, vocabulary, records, training, resume, export."""
+
+import contextlib
+import fcntl
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from electra_tf.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A run of seconds: small networks, twelve steps, a checkpoint after every third.
+TINY = {
+    "data.max_length": 32,
+    "discriminator.embedding_size": 16,
+    "discriminator.hidden_size": 16,
+    "discriminator.intermediate_size": 32,
+    "generator.embedding_size": 16,
+    "generator.hidden_size": 8,
+    "generator.num_attention_heads": 1,
+    "generator.intermediate_size": 16,
+    "discriminator.hidden_dropout_rate": 0.1,
+    "schedule.warmup_steps": 2,
+    "training.train_steps": 12,
+    "training.batch_size": 8,
+    "training.report_every_steps": 2,
+    "training.checkpoint_every_steps": 3,
+    "evaluation.every_steps": 6,
+    "evaluation.batch_size": 8,
+}
+
+SENTENCES = (
+    "中国人民银行今天宣布,下调存款准备金率。",
+    "北京大学的学生们在图书馆里学习计算机科学!",
+    "“我爱北京天安门”,他说,天安门上太阳升。",
+    "去年我在上海的一家咖啡馆喝了三杯COVID-19时期的咖啡。",
+)
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments, check=True):
+    """Runs the command line in this process, which has paid for importing TensorFlow already."""
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    with (
+        mock.patch.object(sys, "argv", ["electra-tf", *map(str, arguments)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    done = Done(code, out.getvalue(), err.getvalue())
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def start(*arguments):
+    """Starts the command line in a process of its own."""
+    command = [sys.executable, "-m", "electra_tf", *map(str, arguments)]
+    return subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_alone(*arguments):
+    process = start(*arguments)
+    out, err = process.communicate()
+    assert process.returncode == 0, out + err
+    return Done(0, out, err)
+
+
+def sets(**changes):
+    knobs = TINY | {key.replace("__", "."): value for key, value in changes.items()}
+    return [word for key, value in knobs.items() for word in ("--set", f"{key}={value}")]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a blank and Chinese characters in its name, holding a corpus."""
+    folder = tmp_path_factory.mktemp("run") / "我的 语料"
+    folder.mkdir()
+    documents = [
+        "\n".join(f"第{number}段。{sentence}" for sentence in SENTENCES) for number in range(400)
+    ]
+    (folder / "corpus.txt").write_text("\n\n".join(documents), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(place):
+    """An uninterrupted run."""
+    out = place / "run"
+    done = run_alone("pretrain", "--corpus", place / "corpus.txt", "--out", out, *sets())
+    return out, done
+
+
+def weights(folder):
+    return {
+        name: load_file(folder / name / "model.safetensors") for name in ("encoder", "generator")
+    }
+
+
+def same(a, b):
+    return all(
+        np.array_equal(a[network][name], b[network][name]) for network in a for name in a[network]
+    )
+
+
+def test_a_run_leaves_everything_that_is_promised(finished):
+    out, done = finished
+    for name in ("encoder", "generator"):
+        files = {path.name for path in (out / name).iterdir()}
+        assert files == {"config.json", "model.safetensors", "vocab.txt", "provenance.json"}
+    assert list((out / "events/train").glob("events.out.tfevents.*"))
+    assert list((out / "events/held_out").glob("events.out.tfevents.*"))
+    events = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [e["step"] for e in events if e["kind"] == "evaluation"] == [0, 6, 12]
+    assert [e["step"] for e in events if e["kind"] == "train"] == [2, 3, 4, 6, 8, 9, 10, 12]
+    assert "devices: 1 × CPU" in done.stdout
+    assert "trained in all" in done.stdout
+    assert f"{out}/encoder" in done.stdout
+    assert "step 12/12" in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_first_loss_is_that_of_guessing(finished):
+    out, _ = finished
+    first = json.loads((out / "metrics.jsonl").read_text().splitlines()[0])
+    vocab_size = len((out / "encoder/vocab.txt").read_text(encoding="utf-8").split("\n")) - 1
+    assert first["loss"] == pytest.approx(np.log(vocab_size) + 50 * np.log(2), abs=0.5)
+
+
+def test_running_again_says_that_it_is_finished_and_changes_nothing(place, finished):
+    out, _ = finished
+    before = weights(out)
+    done = run("pretrain", "--corpus", place / "corpus.txt", "--out", out, *sets())
+    assert "is finished: all 12 steps are trained" in done.stdout
+    assert same(before, weights(out))
+
+
+def test_a_killed_run_ends_with_the_same_weights(place, finished):
+    out = place / "killed"
+    process = start("pretrain", "--records", finished[0] / "records", "--out", out, *sets())
+    deadline = time.monotonic() + 120
+    while not (out / "checkpoints/checkpoint").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not (out / "encoder").exists(), "it was killed too late to show anything"
+    done = run("pretrain", "--records", finished[0] / "records", "--out", out, *sets())
+    assert re.search(r"continuing from step \d+", done.stdout)
+    assert same(weights(finished[0]), weights(out))
+
+
+def test_a_run_can_be_made_longer_but_not_other(place, finished):
+    out = finished[0]
+    done = run(
+        "pretrain",
+        "--corpus",
+        place / "corpus.txt",
+        "--out",
+        out,
+        *sets(masking__mask_rate=0.2),
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "masking.mask_rate: 0.15 → 0.2" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_records_that_do_not_fit_are_refused_by_name(place, finished):
+    records = finished[0] / "records"
+    out = place / "other"
+    done = run(
+        "pretrain", "--records", records, "--out", out, *sets(data__max_length=64), check=False
+    )
+    assert done.returncode == 1
+    assert "built with max_length 32, but data.max_length is 64" in done.stderr
+    done = run(
+        "pretrain",
+        "--records",
+        records,
+        "--out",
+        out,
+        *sets(masking__max_unit_tokens=2),
+        check=False,
+    )
+    assert "units of up to 4 tokens, but masking.max_unit_tokens is 2" in done.stderr
+    assert not out.exists()
+
+
+def test_another_corpus_for_the_same_run_is_refused(place, finished):
+    (place / "two.txt").write_text("另一个语料。", encoding="utf-8")
+    done = run(
+        "pretrain", "--corpus", place / "two.txt", "--out", finished[0], *sets(), check=False
+    )
+    assert done.returncode == 1
+    assert "was built from" in done.stderr
+
+
+def test_a_second_run_on_the_same_folder_is_refused(place, finished):
+    with open(finished[0] / "run.lock", "a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = run(
+            "pretrain",
+            "--records",
+            finished[0] / "records",
+            "--out",
+            finished[0],
+            *sets(),
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "is training there" in done.stderr
+
+
+def test_evaluate_gives_the_numbers_of_the_last_evaluation(finished):
+    out, _ = finished
+    done = run("evaluate", out)
+    last = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
+    shown = dict(re.findall(r"^(\w+) +([\d.]+) *$", done.stdout, flags=re.MULTILINE))
+    for name in ("masked_lm_loss", "discriminator_auc", "replaced_rate"):
+        assert float(shown[name]) == pytest.approx(last[name], abs=1e-4)
+
+
+def test_info_tells_what_each_path_is(place, finished):
+    out, _ = finished
+    for path, words in {
+        out: ("pre-training run", "encoder, generator", "12"),
+        out / "records": ("records", "rjieba", "unigram entropy"),
+        out / "encoder": ("encoder folder, discriminator", "parameters"),
+        out / "generator": ("encoder folder, generator",),
+        out / "encoder/vocab.txt": ("vocabulary", "sha256"),
+    }.items():
+        shown = run("info", path).stdout
+        for word in words:
+            assert word in shown, (path, shown)
+    done = run("info", place / "nothing", check=False)
+    assert done.returncode == 1
+    assert "does not exist" in done.stderr
+
+
+def test_each_part_works_alone_with_a_given_vocabulary(place):
+    vocab = place / "vocab.txt"
+    run(
+        "vocab",
+        "build",
+        "--corpus",
+        place / "corpus.txt",
+        "--set",
+        "vocab_size=120",
+        "--out",
+        vocab,
+    )
+    assert len(vocab.read_text(encoding="utf-8").splitlines()) <= 120
+    records = place / "records"
+    arguments = ("records", "build", "--corpus", place / "corpus.txt", "--vocab", vocab)
+    done = run(*arguments, "--set", "max_length=32", "--out", records)
+    assert "train" in done.stdout
+    assert (records / "vocab.txt").read_bytes() == vocab.read_bytes()
+    done = run(*arguments, "--out", records, check=False)
+    assert done.returncode == 1
+    assert "holds finished records already" in done.stderr
+
+
+def test_a_mistake_is_one_line_and_exit_code_1(place):
+    cases = {
+        ("pretrain", "--corpus", place / "none.txt", "--out", place / "x"): "none.txt",
+        ("pretrain", "--config", place / "none.yaml"): "no such config file",
+        ("pretrain", "--set", "training.batchsize=3"): "did you mean batch_size",
+        (
+            "pretrain",
+            "--records",
+            place / "none",
+            "--out",
+            place / "x",
+        ): "no such folder of records",
+        ("pretrain", "--records", place, "--vocab", place / "v.txt"): "leave out --corpus, --vocab",
+        ("records", "build", "--vocab", place / "none.txt", "--out", place / "x"): "none.txt",
+        ("evaluate", place): "config.yaml",
+    }
+    for arguments, message in cases.items():
+        done = run(*arguments, check=False)
+        assert done.returncode == 1, arguments
+        assert message in done.stderr
+        assert done.stderr.startswith("error: ")
+        assert "Traceback" not in done.stderr
+    assert not (place / "x").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["pretrain"], ["evaluate"], ["info"], ["records", "build"], ["vocab", "build"]]
+)
+def test_help_is_quick_and_gives_an_example(command):
+    started = time.perf_counter()
+    done = run_alone(*command, "--help")
+    seconds = time.perf_counter() - started
+    assert "Usage" in done.stdout
+    if command:
+        assert re.search(r"Examples?:", done.stdout)
+        assert f"electra-tf {' '.join(command)}" in done.stdout
+    # Loading TensorFlow alone takes several times as long.
+    assert seconds < 2.5

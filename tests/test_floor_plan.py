@@ -1,0 +1,125 @@
+"""The import law: which room may import which, held against the real imports."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+GROUND = {"electra_tf.config", "electra_tf.batches", "electra_tf.encoder_folder"}
+TRADES = {"electra_tf.network", "electra_tf.training", "electra_tf.data"}
+TENSORFLOW = {"tensorflow", "keras", "numpy"}
+
+# room → (rooms of ours it may import besides itself, third parties)
+LAW = {
+    "electra_tf.config": (set(), {"pydantic", "yaml"}),
+    "electra_tf.encoder_folder": ({"electra_tf.config"}, {"numpy", "safetensors", "pydantic"}),
+    "electra_tf.batches": (set(), {"tensorflow"}),
+    "electra_tf.network": ({"electra_tf.config"}, TENSORFLOW),
+    "electra_tf.training": (GROUND, {*TENSORFLOW, "orbit"}),
+    "electra_tf.data": (GROUND, TENSORFLOW),
+    # Orbit's controller drives the run; its trainers live in training/.
+    "electra_tf.pretrain": (GROUND | TRADES, {*TENSORFLOW, "orbit"}),
+    "electra_tf.workflows": (
+        GROUND | TRADES | {"electra_tf.pretrain", "chinese"},
+        {"numpy"},
+    ),
+    "electra_tf.cli": ({"electra_tf.config", "electra_tf.workflows"}, {"typer", "rich"}),
+    "electra_tf.__main__": ({"electra_tf.cli"}, set()),
+    "chinese": (set(), {"numpy"}),
+    "chinese.segmentation": ({"chinese"}, {"numpy", "jieba", "rjieba"}),
+    "chinese.vocab": ({"chinese"}, {"numpy", "sentencepiece"}),
+    "chinese.tokenizer": ({"chinese"}, {"numpy", "tensorflow", "tensorflow_text"}),
+    "chinese.demo_corpus": ({"chinese"}, {"numpy"}),
+}
+
+# Within the Chinese tower imports point down this list only.
+CHINESE_FLOORS = [
+    "spans",
+    "characters",
+    "normalize",
+    "sentences",
+    "segmentation",
+    "vocab",
+    "tokenizer",
+    "units",
+    "corpus",
+    "demo_corpus",
+]
+
+
+def python_files():
+    return sorted([*ROOT.glob("electra_tf/**/*.py"), *ROOT.glob("chinese/**/*.py")])
+
+
+def module_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room_of(module):
+    """The longest entry of the law that the module lies in."""
+    rooms = [room for room in LAW if module == room or module.startswith(room + ".")]
+    return max(rooms, key=len, default=None)
+
+
+def imports_of(path):
+    """Modules imported anywhere in a file, those under `if TYPE_CHECKING` left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide where a thing lives"
+            yield node.module
+
+
+@pytest.mark.parametrize("path", python_files(), ids=module_of)
+def test_a_file_imports_only_what_its_room_may(path):
+    module = module_of(path)
+    if module == "electra_tf":
+        assert not list(imports_of(path))
+        return
+    room = room_of(module)
+    assert room, f"{module} lies in no room of the law"
+    ours, third_parties = LAW[room]
+    for name in imports_of(path):
+        top = name.split(".")[0]
+        if top in sys.stdlib_module_names:
+            continue
+        if top in ("electra_tf", "chinese"):
+            target = room_of(name)
+            own = target == room or name.startswith(room + ".") or target == room.split(".")[0]
+            allowed = own or target in ours or (top == "chinese" and "chinese" in ours)
+            assert allowed, f"{module} must not import {name}"
+        else:
+            assert top in third_parties, f"{module} must not import {name}"
+
+
+def test_imports_of_the_chinese_tower_point_down():
+    for path in ROOT.glob("chinese/*.py"):
+        floor = CHINESE_FLOORS.index(path.stem) if path.stem in CHINESE_FLOORS else None
+        for name in imports_of(path):
+            if name.startswith("chinese."):
+                assert floor is not None
+                assert CHINESE_FLOORS.index(name.split(".")[1]) < floor, f"{path.name} → {name}"
+
+
+def test_every_file_says_what_it_is_for():
+    for path in python_files():
+        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
+
+
+def test_tests_are_no_packages():
+    # A tests/chinese/__init__.py would shadow the package it tests.
+    assert not list(ROOT.glob("tests/**/__init__.py"))
