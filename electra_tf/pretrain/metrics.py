@@ -109,7 +109,7 @@ def electra_metrics(sums: Mapping[str, np.ndarray]) -> dict[str, float]:
 def _histogram(logits: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
     """float32 [bins]: how much weight falls into each bin of logits."""
     scaled = (logits + _LOGIT_LIMIT) * (_LOGIT_BINS / (2 * _LOGIT_LIMIT))
-    bins = tf.clip_by_value(tf.cast(tf.floor(scaled), tf.int32), 0, _LOGIT_BINS - 1)
+    bins = tf.cast(tf.clip_by_value(scaled, 0.0, _LOGIT_BINS - 1.0), tf.int32)
     return tf.math.unsorted_segment_sum(
         tf.reshape(weights, [-1]), tf.reshape(bins, [-1]), _LOGIT_BINS
     )
