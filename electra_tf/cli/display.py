@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -67,13 +67,13 @@ class Display:
         self._started = time.monotonic()
         self._last_line = self._started - _PLAIN_LINE_SECONDS / 2
         if console.is_terminal:
-            columns: list[ProgressColumn] = [
+            self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(bar_width=20),
                 TextColumn("{task.fields[details]}"),
-                TimeRemainingColumn(),
-            ]
-            self._bar = Progress(*columns, console=console, transient=True)
+                console=console,
+                transient=True,
+            )
             self._task = self._bar.add_task(stage, details="", total=None)
             self._bar.start()
 
@@ -86,18 +86,22 @@ class Display:
         seconds_left: float | None,
         unit: str = "",
     ) -> None:
+        if seconds_left:
+            details += f"  {_duration(seconds_left)} left"
         if self._bar is not None:
-            description = f"{unit}{done:,}" if unit else stage
             self._bar.update(
-                self._task, completed=done, total=total, details=details, description=description
+                self._task,
+                completed=done,
+                total=total,
+                details=details,
+                description=f"{unit}{done:,}" if unit else stage,
             )
             return
         is_last = total is not None and done >= total
         if is_last or time.monotonic() - self._last_line >= _PLAIN_LINE_SECONDS:
             self._last_line = time.monotonic()
             place = f"{unit}{done:,}/{total:,}" if unit and total else stage
-            left = f"  {_duration(seconds_left)} left" if seconds_left else ""
-            console.print(f"{place}  {details}{left}", markup=False)
+            console.print(f"{place}  {details}", markup=False)
 
     def _close_bar(self) -> None:
         if self._bar is not None:
