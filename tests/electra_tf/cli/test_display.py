@@ -26,7 +26,7 @@ def screen(monkeypatch):
 
     def make(is_terminal):
         file = io.StringIO()
-        console = Console(file=file, force_terminal=is_terminal, width=100, highlight=False)
+        console = Console(file=file, force_terminal=is_terminal, width=200, highlight=False)
         monkeypatch.setattr(display, "console", console)
         return file
 
