@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from electra_tf.training.report import Report
@@ -39,10 +40,17 @@ class Display:
 
     def progress(self, stage: str, done: int, total: int | None) -> None:
         """Characters of a corpus."""
+        self._count(stage, done, total, "characters")
+
+    def examples(self, stage: str, done: int, total: int | None) -> None:
+        """Examples of a folder of records."""
+        self._count(stage, done, total, "examples")
+
+    def _count(self, stage: str, done: int, total: int | None, what: str) -> None:
         if stage != self._stage:
             self._begin(stage)
         rate = done / max(1e-9, time.monotonic() - self._started)
-        details = f"{done:,} characters, {rate:,.0f}/s"
+        details = f"{done:,} {what}, {rate:,.0f}/s"
         left = (total - done) / rate if total and rate else None
         self._show(stage, done, total, details, left)
 
@@ -116,6 +124,18 @@ def show_table(title: str, rows: Mapping[str, object]) -> None:
     table.add_column(overflow="fold")
     for name, value in rows.items():
         table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+    console.print(table)
+
+
+def show_columns(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table with a header; numbers stand at the right."""
+    rows = list(rows)
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
+    for index, name in enumerate(header):
+        is_number = all(isinstance(row[index], int | float) for row in rows)
+        table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*[Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row])
     console.print(table)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from electra_tf.cli import evaluate, info, pretrain, records, vocab
+from electra_tf.cli import evaluate, info, pretrain, records, records_verify, vocab
 
 app = typer.Typer(
     help="Pre-train ELECTRA models for Chinese.",
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command("pretrain")(pretrain.pretrain)
 app.command("evaluate")(evaluate.evaluate)
 app.command("info")(info.info)
+records.app.command("verify")(records_verify.verify)
 app.add_typer(records.app, name="records")
 app.add_typer(vocab.app, name="vocab")
 

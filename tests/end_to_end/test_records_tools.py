@@ -1,0 +1,128 @@
+"""The commands that look into records, vocabularies and segmenters, through the command line."""
+
+import contextlib
+import io
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import pytest
+
+from electra_tf.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES = (
+    "中国人民银行今天宣布,下调存款准备金率。",
+    "北京大学的学生们在图书馆里学习计算机科学!",
+    "“我爱北京天安门”,他说,天安门上太阳升。",
+    "去年我在上海的一家咖啡馆喝了三杯COVID-19时期的咖啡。",
+)
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments, code=0):
+    """Runs the command line in this process and expects its exit code."""
+    out, err = io.StringIO(), io.StringIO()
+    found = 0
+    with (
+        mock.patch.object(sys, "argv", ["electra-tf", *map(str, arguments)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            found = end.code or 0
+    done = Done(found, out.getvalue(), err.getvalue())
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a blank and Chinese characters in its name: corpus.txt and records."""
+    folder = tmp_path_factory.mktemp("tools") / "我的 记录"
+    folder.mkdir()
+    documents = ["\n".join(f"第{number}段。{line}" for line in LINES) for number in range(100)]
+    (folder / "corpus.txt").write_text("\n\n".join(documents), encoding="utf-8")
+    knobs = {"max_length": 32, "examples_per_shard": 100, "held_out_rate": 0.1}
+    sets = [word for key, value in knobs.items() for word in ("--set", f"{key}={value}")]
+    corpus = folder / "corpus.txt"
+    run("records", "build", "--corpus", corpus, "--out", folder / "records", *sets)
+    return folder
+
+
+def copy_records(place, target):
+    target.mkdir()
+    for path in (place / "records").iterdir():
+        (target / path.name).write_bytes(path.read_bytes())
+    return target
+
+
+def test_verify_passes_what_was_built(place):
+    shown = run("records", "verify", place / "records").stdout
+    manifest = json.loads((place / "records/manifest.json").read_text(encoding="utf-8"))
+    shards = manifest["train"]["shards"] + manifest["held_out"]["shards"]
+    assert len(shards) > 2
+    assert shown.count("sound") == len(shards)
+    for shard in shards:
+        assert shard["file"] in shown
+
+
+def test_verify_names_the_altered_file(place, tmp_path):
+    records = copy_records(place, tmp_path / "altered")
+    shard = next(records.glob("train-00001*"))
+    shard.write_bytes(shard.read_bytes()[:-3])
+    done = run("records", "verify", records, code=1)
+    assert f"{shard.name}: " in done.stderr
+    assert "truncated" in done.stderr
+    assert done.stdout.count("sound") == len(list(records.glob("*.tfrecord"))) - 1
+
+
+def test_verify_finds_another_vocabulary_and_wrong_counts(place, tmp_path):
+    records = copy_records(place, tmp_path / "other")
+    vocab = records / "vocab.txt"
+    lines = vocab.read_text(encoding="utf-8").split("\n")
+    lines[10], lines[11] = lines[11], lines[10]
+    vocab.write_text("\n".join(lines), encoding="utf-8")
+    manifest = json.loads((records / "manifest.json").read_text(encoding="utf-8"))
+    manifest["train"]["tokens"] += 1
+    (records / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    (records / "train-00000-of-00099.tfrecord").touch()
+    error = run("records", "verify", records, code=1).stderr
+    assert "3 defects" in error
+    assert "vocab.txt: sha256 is" in error
+    assert "manifest.json: train.tokens is" in error
+    assert "train-00000-of-00099.tfrecord: the manifest does not name" in error
+
+
+def test_verify_refuses_what_is_no_folder_of_records(place):
+    assert "no such folder" in run("records", "verify", place / "none", code=1).stderr
+
+
+COMMANDS = [["records", "verify"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_is_quick_and_gives_an_example(command):
+    started = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "electra_tf", *command, "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # Loading TensorFlow alone takes several times as long.
+    assert time.perf_counter() - started < 2.5
+    assert f"electra-tf {' '.join(command)} " in done.stdout
