@@ -123,7 +123,8 @@ def show_table(title: str, rows: Mapping[str, object]) -> None:
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     for name, value in rows.items():
-        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+        # Text, not markup: a path may well hold [brackets].
+        table.add_row(Text(name), Text(f"{value:,}" if isinstance(value, int) else str(value)))
     console.print(table)
 
 
@@ -141,8 +142,8 @@ def show_columns(title: str, header: Sequence[str], rows: Iterable[Sequence[obje
 
 def _evaluation_line(metrics: Mapping[str, float]) -> str:
     return (
-        f"generator loss {metrics['masked_lm_loss']:.3f} "
-        f"(accuracy {metrics['masked_lm_accuracy']:.1%})  "
+        f"generator loss {metrics['hidden_lm_loss']:.3f} "
+        f"(accuracy {metrics['hidden_lm_accuracy']:.1%})  "
         f"discriminator AUC {metrics['discriminator_auc']:.3f} "
         f"(precision {metrics['discriminator_precision']:.1%}, "
         f"recall {metrics['discriminator_recall']:.1%})  "

@@ -64,10 +64,11 @@ def _summarize(result: RunResult) -> None:
         console.print(f"{folder} is finished: all {result.step:,} steps are trained.")
         console.print("To go on: --set training.train_steps=… with a larger number.")
     rows = {
-        "generator loss": f"{first['masked_lm_loss']:.3f} → {last['masked_lm_loss']:.3f} nats "
-        f"(unigram entropy of the text: {result.unigram_entropy_nats:.3f})",
-        "generator accuracy": f"{first['masked_lm_accuracy']:.1%} → "
-        f"{last['masked_lm_accuracy']:.1%}",
+        "generator loss at [MASK]": f"{first['hidden_lm_loss']:.3f} → "
+        f"{last['hidden_lm_loss']:.3f} nats (unigram entropy of the text: "
+        f"{result.unigram_entropy_nats:.3f})",
+        "generator accuracy": f"{first['hidden_lm_accuracy']:.1%} → "
+        f"{last['hidden_lm_accuracy']:.1%}",
         "discriminator AUC": f"{first['discriminator_auc']:.3f} → {last['discriminator_auc']:.3f}",
         "precision, recall": f"{last['discriminator_precision']:.1%}, "
         f"{last['discriminator_recall']:.1%}",

@@ -22,6 +22,9 @@ SUM_SHAPES: Mapping[str, tuple[int, ...]] = {
     "masked_tokens": (),
     "masked_lm_loss": (),
     "masked_lm_correct": (),
+    "hidden_tokens": (),
+    "hidden_lm_loss": (),
+    "hidden_lm_correct": (),
     "drawn_correct": (),
     "real_tokens": (),
     "discriminator_loss": (),
@@ -52,15 +55,23 @@ def electra_sums(
       float32 sums by name, of the shapes in `SUM_SHAPES`.
     """
     slots = masked.weights
+    # Some slots show their own token; to fill those takes no understanding.
+    shown_ids = tf.gather(masked.input_ids, masked.positions, batch_dims=1)
+    hidden = slots * tf.cast(shown_ids != masked.labels, tf.float32)
+    lm_losses = masked_lm_losses(generator_logits, masked.labels, slots)
     real = tf.cast(is_real(masked.original_ids), tf.float32)
     replaced = corrupted.is_replaced * real
     judged = tf.cast(discriminator_logits > 0, tf.float32) * real
     guess = tf.argmax(generator_logits, axis=-1, output_type=tf.int32)
+    is_right = tf.cast(guess == masked.labels, tf.float32)
     total = tf.reduce_sum
     return {
         "masked_tokens": total(slots),
-        "masked_lm_loss": total(masked_lm_losses(generator_logits, masked.labels, slots)),
-        "masked_lm_correct": total(slots * tf.cast(guess == masked.labels, tf.float32)),
+        "masked_lm_loss": total(lm_losses),
+        "masked_lm_correct": total(slots * is_right),
+        "hidden_tokens": total(hidden),
+        "hidden_lm_loss": total(hidden * lm_losses),
+        "hidden_lm_correct": total(hidden * is_right),
         # A slot whose drawn token is the original counts as real, so this needs no second draw.
         "drawn_correct": total(slots) - total(replaced),
         "real_tokens": total(real),
@@ -83,17 +94,20 @@ def electra_metrics(sums: Mapping[str, np.ndarray]) -> dict[str, float]:
       sums: totals over any number of batches, by the names of `SUM_SHAPES`.
 
     Returns:
-      masked_lm_loss (nats), masked_lm_accuracy, drawn_accuracy (drawn token = original),
-      discriminator_loss (nats), discriminator_auc, discriminator_accuracy, majority_accuracy
-      (what "nothing is replaced" would score), discriminator_precision, discriminator_recall,
-      replaced_rate and masked_rate (of the real tokens, [CLS] and [SEP] included). A ratio over
-      nothing is 0.0, the AUC then 0.5.
+      masked_lm_loss (nats) and masked_lm_accuracy over all slots; hidden_lm_loss and
+      hidden_lm_accuracy over those that show [MASK], which alone compare with the unigram entropy;
+      drawn_accuracy (drawn token = original); discriminator_loss (nats), discriminator_auc,
+      discriminator_accuracy, majority_accuracy (what "nothing is replaced" would score),
+      discriminator_precision, discriminator_recall; replaced_rate and masked_rate (of the real
+      tokens, [CLS] and [SEP] included). A ratio over nothing is 0.0, the AUC then 0.5.
     """
     s = {name: np.asarray(value, np.float64) for name, value in sums.items()}
     masked, real = s["masked_tokens"], s["real_tokens"]
     return {
         "masked_lm_loss": _ratio(s["masked_lm_loss"], masked),
         "masked_lm_accuracy": _ratio(s["masked_lm_correct"], masked),
+        "hidden_lm_loss": _ratio(s["hidden_lm_loss"], s["hidden_tokens"]),
+        "hidden_lm_accuracy": _ratio(s["hidden_lm_correct"], s["hidden_tokens"]),
         "drawn_accuracy": _ratio(s["drawn_correct"], masked),
         "discriminator_loss": _ratio(s["discriminator_loss"], real),
         "discriminator_auc": _auc(s["logits_of_originals"], s["logits_of_replaced"]),

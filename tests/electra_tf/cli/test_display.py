@@ -11,7 +11,8 @@ from electra_tf.training.report import Report
 METRICS = {
     "loss": 20.5,
     "masked_lm_loss": 5.5,
-    "masked_lm_accuracy": 0.25,
+    "hidden_lm_loss": 6.25,
+    "hidden_lm_accuracy": 0.25,
     "discriminator_loss": 0.3,
     "discriminator_auc": 0.876,
     "discriminator_precision": 0.5,

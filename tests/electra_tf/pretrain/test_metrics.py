@@ -17,12 +17,15 @@ from electra_tf.pretrain.metrics import SUM_SHAPES, electra_metrics, electra_sum
 ROOT = os.environ.get("ELECTRA_TF_REFERENCE")
 
 
-def batches(original, positions, labels, weights, corrupted):
-    """What a generator and a discriminator saw; is_replaced follows from both texts."""
+def batches(original, positions, labels, weights, corrupted, shown=None):
+    """What a generator and a discriminator saw; is_replaced follows from both texts.
+
+    `shown` is the generator's input; without it every slot shows its own token.
+    """
     original, corrupted = np.array(original, np.int32), np.array(corrupted, np.int32)
     segments = tf.zeros(original.shape, tf.int32)
     masked = MaskedBatch(
-        tf.constant(original),
+        tf.constant(original if shown is None else shown),
         segments,
         tf.constant(positions),
         tf.constant(labels),
@@ -46,6 +49,7 @@ def small():
         labels=[[5, 7, 2]],
         weights=[[1, 1, 0]],
         corrupted=[[2, 9, 6, 7, 8, 3, 0, 0]],
+        shown=[[2, 4, 6, 7, 8, 3, 0, 0]],  # [MASK] in the first slot, the second keeps its token
     )
     guesses = np.zeros((1, 3, 10), np.float32)
     guesses[0, 0, 5] = math.log(9.0)  # 9 / (9 + 9): right, with a chance of 1/2
@@ -62,6 +66,8 @@ def test_every_metric_by_hand(small):
     expected = {
         "masked_lm_loss": (math.log(2) + math.log(10)) / 2,
         "masked_lm_accuracy": 1 / 2,
+        "hidden_lm_loss": math.log(2),
+        "hidden_lm_accuracy": 1.0,
         "drawn_accuracy": 1 / 2,
         "discriminator_loss": (5 * -math.log(3 / 4) + -math.log(1 / 4)) / 6,
         # the replaced token beats 4 of 5 originals and ties with one
@@ -87,10 +93,11 @@ def test_sums_have_the_promised_names_and_shapes(small):
 def test_padding_counts_nowhere(small):
     masked, guesses, corrupted, judgements = small
     wild = tf.concat([judgements[:, :6], [[-80.0, 80.0]]], axis=1)
-    longer = [tf.pad(column, [[0, 0], [0, 3]]) for column in (masked.input_ids, wild)]
+    columns = (masked.original_ids, wild, masked.input_ids)
+    longer = [tf.pad(column, [[0, 0], [0, 3]]) for column in columns]
     assert numbers(*small) == numbers(masked, guesses, corrupted, wild)
     padded = masked._replace(
-        input_ids=longer[0], original_ids=longer[0], segment_ids=tf.zeros_like(longer[0])
+        input_ids=longer[2], original_ids=longer[0], segment_ids=tf.zeros_like(longer[0])
     )
     padded_corrupted = CorruptedBatch(
         tf.pad(corrupted.input_ids, [[0, 0], [0, 3]]),
