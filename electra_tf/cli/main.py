@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from electra_tf.cli import evaluate, info, pretrain, records, records_verify, vocab
+from electra_tf.cli import evaluate, info, pretrain, records, records_show, records_verify, vocab
 
 app = typer.Typer(
     help="Pre-train ELECTRA models for Chinese.",
@@ -21,6 +21,7 @@ app.command("pretrain")(pretrain.pretrain)
 app.command("evaluate")(evaluate.evaluate)
 app.command("info")(info.info)
 records.app.command("verify")(records_verify.verify)
+records.app.command("show")(records_show.show)
 app.add_typer(records.app, name="records")
 app.add_typer(vocab.app, name="vocab")
 

@@ -110,7 +110,39 @@ def test_verify_refuses_what_is_no_folder_of_records(place):
     assert "no such folder" in run("records", "verify", place / "none", code=1).stderr
 
 
-COMMANDS = [["records", "verify"]]
+def test_show_marks_what_is_hidden(place, monkeypatch):
+    records = place / "records"
+    shown = run("records", "show", records, "--count", 2, "--seed", 5).stdout
+    assert shown == run("records", "show", records, "--count", 2, "--seed", 5).stdout
+    assert shown != run("records", "show", records, "--count", 2, "--seed", 6).stdout
+    assert shown.count("example ") == 2
+    assert "⟦" in shown.split("example 1")[1]
+    assert "\x1b" not in shown
+    everything = ("--mask-rate", 1.0, "--set", "masking.mask_token_rate=1.0", "--mode", "token")
+    shown = run("records", "show", records, "--split", "held_out", *everything).stdout
+    assert "(100.0%)" in shown
+
+
+def test_show_colours_terminals_unless_asked_not_to(place, monkeypatch):
+    from rich.console import Console
+
+    for environment, has_colour in (({"TERM": "xterm"}, True), ({"NO_COLOR": "1"}, False)):
+        out = io.StringIO()
+        console = Console(
+            file=out, force_terminal=True, soft_wrap=True, color_system="256", _environ=environment
+        )
+        monkeypatch.setattr("electra_tf.cli.records_show.console", console)
+        run("records", "show", place / "records", "--count", 1)
+        assert ("41m" in out.getvalue()) == has_colour
+        assert ("⟦" in out.getvalue()) != has_colour
+
+
+def test_show_refuses_an_unknown_mode(place):
+    error = run("records", "show", place / "records", "--mode", "words", code=1).stderr
+    assert "masking.mode is 'words'" in error
+
+
+COMMANDS = [["records", "verify"], ["records", "show"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
