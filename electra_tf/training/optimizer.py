@@ -44,7 +44,10 @@ class ElectraAdam(tf.Module):
         """
         super().__init__()
         self._config = config
-        self._variables = list(variables)
+        # The values, not Keras' wrappers: those would go into a checkpoint as objects of their own.
+        self._variables = {v.path: v.value for v in variables}
+        paths = [v.path for v in variables]
+        assert len(self._variables) == len(paths), f"two variables of one path in {paths}"
         self.first_moments = {v.path: _zeros_like(v, "adam_m") for v in variables}
         self.second_moments = {v.path: _zeros_like(v, "adam_v") for v in variables}
 
@@ -56,16 +59,16 @@ class ElectraAdam(tf.Module):
           learning_rate: float32 scalar.
         """
         c = self._config
-        for variable, gradient in zip(self._variables, gradients, strict=True):
-            m, v = self.first_moments[variable.path], self.second_moments[variable.path]
+        for (path, variable), gradient in zip(self._variables.items(), gradients, strict=True):
+            m, v = self.first_moments[path], self.second_moments[path]
             next_m = c.beta_1 * m + (1.0 - c.beta_1) * gradient
             next_v = c.beta_2 * v + (1.0 - c.beta_2) * tf.square(gradient)
             update = next_m / (tf.sqrt(next_v) + c.epsilon)
-            if is_decayed(variable.path):
-                update += c.weight_decay_rate * variable.value
+            if is_decayed(path):
+                update += c.weight_decay_rate * variable
             m.assign(next_m)
             v.assign(next_v)
-            variable.value.assign_sub(learning_rate * update)
+            variable.assign_sub(learning_rate * update)
 
 
 def _zeros_like(variable: keras.Variable, name: str) -> tf.Variable:

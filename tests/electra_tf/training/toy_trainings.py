@@ -1,0 +1,165 @@
+"""Trains one number on two logical devices, and prints what became of it.
+
+A process of its own: logical devices must be set before TensorFlow starts. `test_trainer.py` runs
+it and judges what it prints.
+"""
+
+from __future__ import annotations
+
+import json
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.training.trainer import NonFiniteGradients, Trainer
+
+SEED = 5
+
+
+class Toy(tf.Module):
+    """loss = weight · sum(values) / sum(tokens); its gradient can be seen in the rows."""
+
+    def __init__(self, rows: int):
+        super().__init__()
+        self.sum_shapes = {"real_tokens": (), "noise": (rows,), "first_row": (rows,)}
+        self.weight = keras.Variable(np.zeros(1, np.float32), name="weight")
+        self.trained_weights = [self.weight]
+
+    def prepare(self, batch, key):
+        values, tokens, places = batch
+        first_rows = tf.fill(tf.shape(places), key.first_row)
+        return (values, tokens, places, first_rows), {"real_tokens": tf.reduce_sum(tokens)}
+
+    def loss(self, prepared, counts, seed, training):
+        values, tokens, places, first_rows = prepared
+        rows = self.sum_shapes["noise"][0]
+        noise = tf.random.stateless_uniform(values.shape, seed, alg="philox")
+        sums = {
+            "real_tokens": tf.reduce_sum(tokens),
+            "noise": tf.math.unsorted_segment_sum(noise, places, rows),
+            "first_row": tf.math.unsorted_segment_sum(
+                tf.cast(first_rows, tf.float32), places, rows
+            ),
+        }
+        weight = tf.convert_to_tensor(self.weight)[0]
+        return weight * tf.reduce_sum(values) / counts["real_tokens"], sums
+
+    def metrics(self, sums):
+        return {name: value.tolist() for name, value in sums.items()}
+
+
+class Descent:
+    """weight -= learning_rate · gradient."""
+
+    def __init__(self, toy: Toy):
+        self._toy = toy
+
+    def apply(self, gradients, learning_rate):
+        self._toy.weight.value.assign_sub(learning_rate * gradients[0])
+
+
+def build(strategy, values, tokens=None, **settings) -> tuple[Toy, Trainer]:
+    """values, tokens: [steps, rows]."""
+    values = np.array(values, np.float32)
+    tokens = np.ones_like(values) if tokens is None else np.array(tokens, np.float32)
+    steps, rows = values.shape
+    columns = (values, tokens, np.tile(np.arange(rows, dtype=np.int32), (steps, 1)))
+
+    def make_dataset(context, first_step):
+        own = rows // context.num_replicas_in_sync
+        parts = [column[first_step:].reshape(-1, own) for column in columns]
+        # Its tuning thread can hold up the end of an iterator for minutes.
+        options = tf.data.Options()
+        options.autotune.enabled = False
+        return tf.data.Dataset.from_tensor_slices(tuple(parts)).with_options(options)
+
+    defaults = {"accumulation_steps": 1, "clip_norm": 1e9, "xla": False, "max_skipped_steps": 5}
+    with strategy.scope():
+        toy = Toy(rows)
+        trainer = Trainer(
+            strategy,
+            toy,
+            Descent(toy),
+            lambda step: tf.constant(1.0),
+            make_dataset,
+            batch_size=rows,
+            seed=SEED,
+            **(defaults | settings),
+        )
+    return toy, trainer
+
+
+def copies(strategy, toy) -> list[float]:
+    """The weight on each replica."""
+    values = strategy.experimental_local_results(toy.weight.value)
+    return [float(value.numpy()[0]) for value in values]
+
+
+def state(strategy, toy, trainer, metrics) -> dict:
+    return {
+        "weights": copies(strategy, toy),
+        "data_step": int(trainer.data_step.numpy()),
+        "update_step": int(trainer.update_step.numpy()),
+        "update_steps": [int(v) for v in strategy.experimental_local_results(trainer.update_step)],
+        "skipped_in_a_row": int(trainer.skipped_in_a_row.numpy()),
+        "skipped_steps": metrics["skipped_steps"],
+    }
+
+
+def main() -> None:
+    two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    one = tf.distribute.OneDeviceStrategy("CPU:0")
+    seen = {}
+
+    # tokens 1 and 0: divided by one token in all.
+    toy, trainer = build(two, [[10, -9], [30, -9]], [[1, 0], [1, 0]], clip_norm=1.0)
+    seen["clipped"] = [copies(two, toy)]
+    for _ in range(2):
+        trainer.train(tf.constant(1))
+        seen["clipped"].append(copies(two, toy))
+
+    # 3 + 6 + 6 over three tokens; the mean of the replicas' means would be 5.25.
+    toy, trainer = build(two, [[3, 6, 6, 0]], [[1, 1, 1, 0]])
+    trainer.train(tf.constant(1))
+    seen["global_counts"] = copies(two, toy)
+
+    for name, culprit in (("nan", np.nan), ("inf", np.inf)):
+        for xla in (False, True):
+            rows = [[1, 1], [1, culprit], [culprit, 1], [1, 1]]
+            toy, trainer = build(two, rows, xla=xla)
+            seen[f"{name}, xla {xla}"] = [
+                state(two, toy, trainer, trainer.train(tf.constant(1))) for _ in rows
+            ]
+
+    toy, trainer = build(two, [[1, 1]] + [[1, np.nan]] * 9, max_skipped_steps=2)
+    metrics = trainer.train(tf.constant(3))
+    seen["before the limit"] = state(two, toy, trainer, metrics)
+    try:
+        trainer.train(tf.constant(1))
+    except NonFiniteGradients as error:
+        seen["limit"] = {"message": str(error), "weights": copies(two, toy)}
+
+    values = np.random.default_rng(0).normal(size=(2, 8))
+    for name, strategy, parts in (
+        ("one", one, 1),
+        ("one in 4", one, 4),
+        ("two", two, 1),
+        ("two in 2", two, 2),
+        ("two in 4", two, 4),
+    ):
+        toy, trainer = build(strategy, values, values > -0.5, accumulation_steps=parts)
+        reports = [trainer.train(tf.constant(1)) for _ in range(2)]
+        seen[name] = {
+            "weights": copies(strategy, toy),
+            "noise": [report["noise"] for report in reports],
+            "first_row": reports[0]["first_row"],
+            "tokens": [report["tokens"] for report in reports],
+        }
+    print(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    main()
