@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+# What a file that is cut short, altered or missing raises, by the place where it is noticed.
+_UNREADABLE = (tf.errors.OpError, AssertionError, IndexError, RuntimeError, ValueError)
+
 
 class Restored(NamedTuple):
     """What a run continues from.
@@ -60,17 +63,16 @@ def restore_newest(checkpoint: tf.train.Checkpoint, folder: str | Path) -> Resto
     Raises:
       ValueError: checkpoints exist, but none can be read.
     """
-    state = tf.train.get_checkpoint_state(str(folder))
-    paths = list(state.all_model_checkpoint_paths) if state else []
+    paths, is_listed = _find_checkpoints(Path(folder))
     damaged: list[str] = []
     while paths:
         try:
             checkpoint.restore(paths[-1]).assert_consumed()
-        except (tf.errors.OpError, AssertionError, ValueError):
+        except _UNREADABLE:
             damaged.append(paths.pop())
             continue
-        if damaged:
-            tf.train.update_checkpoint_state(str(folder), paths[-1], paths)
+        if damaged or not is_listed:
+            tf.compat.v1.train.update_checkpoint_state(str(folder), paths[-1], paths)
         return Restored(paths[-1], tuple(damaged))
     if damaged:
         raise ValueError(
@@ -78,3 +80,22 @@ def restore_newest(checkpoint: tf.train.Checkpoint, folder: str | Path) -> Resto
             f"remove the folder to start again"
         )
     return Restored(None, ())
+
+
+def _find_checkpoints(folder: Path) -> tuple[list[str], bool]:
+    """Paths from oldest to newest, and whether TensorFlow's list of them could be read.
+
+    Where the list is damaged, the folder itself is looked at: a run must not start again because
+    of it. Where there is none, nothing was ever saved whole.
+    """
+    try:
+        state = tf.train.get_checkpoint_state(str(folder))
+    except ValueError:  # an empty file
+        state = None
+    if state:
+        return list(state.all_model_checkpoint_paths), True
+    if not (folder / "checkpoint").exists():
+        return [], True
+    prefixes = [path.with_suffix("") for path in folder.glob("*-*.index")]
+    prefixes.sort(key=lambda prefix: int(prefix.name.rpartition("-")[2]))
+    return [str(prefix) for prefix in prefixes], False
