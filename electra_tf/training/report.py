@@ -57,9 +57,9 @@ class RunLog:
         self._step = step
         self._last_step = last_step
         self._listener = listener
-        self._events = _keep_until(path, int(step.numpy()))
+        self._first_step = int(step.numpy())
+        self._events = _keep_until(path, self._first_step)
         self._trained_seconds = 0.0
-        self._trained_steps = 0
         self.restart_clock()
 
     def restart_clock(self) -> None:
@@ -78,10 +78,8 @@ class RunLog:
         """Orbit calls it after each inner loop."""
         seconds = time.perf_counter() - self._clock
         step = int(self._step.numpy())
-        steps = step - (self._events[-1]["step"] if self._events else 0)
         self._trained_seconds += seconds
-        self._trained_steps += steps
-        left = (self._last_step - step) * self._trained_seconds / max(1, self._trained_steps)
+        left = (self._last_step - step) * self._trained_seconds / max(1, step - self._first_step)
         self._add(Report("train", step, metrics, metrics["tokens"] / seconds, left))
         self.restart_clock()
 
