@@ -79,7 +79,7 @@ def serialize_rows(
     which was the slowest stage of a build.
 
     Args:
-      input_ids: int [T], the rows one after the other; no value is negative.
+      input_ids: int [T], the rows one after the other.
       segment_ids: int [T].
       unit_ids: int [T].
       sizes: int [N], the length of each row, at least 1; together T.
@@ -106,8 +106,7 @@ def _record(row: Sequence[bytes]) -> bytes:
 
 def _varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
     """Protobuf's variable-length integers, 7 bits a byte, and where each of them ends."""
-    values = np.asarray(values, np.int64)
-    assert values.min(initial=0) >= 0, "negative values take another form"
+    values = np.asarray(values, np.int64).view(np.uint64)  # so that a negative one takes ten bytes
     sizes = np.ones(len(values), np.int64)
     for bits in range(7, int(values.max(initial=0)).bit_length(), 7):
         sizes += values >> bits > 0
@@ -117,7 +116,7 @@ def _varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
     rows = np.arange(len(values))
     for index in range(int(sizes.max(initial=0))):
         rows = rows[sizes[rows] > index]
-        goes_on = (sizes[rows] > index + 1).astype(np.int64) << 7
+        goes_on = (sizes[rows] > index + 1).astype(np.uint64) << 7
         packed[starts[rows] + index] = values[rows] >> 7 * index & 0x7F | goes_on
     return packed.tobytes(), ends
 

@@ -105,7 +105,7 @@ def test_an_empty_split_has_no_shards(tmp_path):
 def test_rows_serialize_to_the_bytes_of_protobuf(largest):
     rng = np.random.default_rng(largest)
     sizes = np.array([1, 3, 128, 2, 127, 512, 20000])
-    columns = [rng.integers(0, largest, sizes.sum(), endpoint=True) for _ in range(3)]
+    columns = [rng.integers(-1, largest, sizes.sum(), endpoint=True) for _ in range(3)]
     found = serialize_rows(*columns, sizes)
     rows = zip(*(np.split(column, np.cumsum(sizes)[:-1]) for column in columns), strict=True)
     assert found == [by_protobuf(*row) for row in rows]
