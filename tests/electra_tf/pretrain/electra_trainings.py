@@ -1,0 +1,147 @@
+"""Trains a tiny ELECTRA in several ways on two logical devices, and keeps the weights.
+
+A process of its own: logical devices must be set before TensorFlow starts. `test_replicas.py` runs
+it with a folder that holds `run.json`, and judges what it leaves there.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.batches import TokenBatch
+from electra_tf.config import PretrainConfig
+from electra_tf.pretrain.objectives.electra import Electra
+from electra_tf.training.optimizer import ElectraAdam
+from electra_tf.training.schedule import make_schedule
+from electra_tf.training.trainer import Evaluator, Trainer
+
+MASK_ID = 4
+STEPS = 4
+DROPOUT = {"hidden_dropout_rate": 0.1, "attention_dropout_rate": 0.1}
+
+
+def make_rows(rows: int, length: int) -> list[np.ndarray]:
+    """Columns [steps, rows, length]; the second half of a batch is much longer than the first."""
+    rng = np.random.default_rng(0)
+    ids = np.zeros((STEPS, rows, length), np.int32)
+    units = np.zeros_like(ids)
+    for step in range(STEPS):
+        for row in range(rows):
+            tokens = rng.integers(2, 5) if row < rows // 2 else rng.integers(9, length - 1)
+            ids[step, row, : tokens + 2] = [2, *rng.integers(5, 40, tokens), 3]
+            units[step, row, 1 : tokens + 1] = 1 + np.arange(tokens) // 2
+    return [ids, np.zeros_like(ids), units]
+
+
+def quietly(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Without the tuning thread, which can hold up the end of an iterator for minutes."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
+
+
+class Run:
+    """Everything of one training."""
+
+    def __init__(self, config: PretrainConfig, strategy: tf.distribute.Strategy):
+        training = config.training
+        columns = make_rows(training.batch_size, config.data.max_length)
+
+        def make_dataset(context, first_step):
+            own = training.batch_size // context.num_replicas_in_sync
+            parts = [c[first_step:].reshape(-1, own, c.shape[-1]) for c in columns]
+            return quietly(tf.data.Dataset.from_tensor_slices(tuple(parts)).map(TokenBatch))
+
+        with strategy.scope():
+            self.objective = Electra(config, MASK_ID)
+            optimizer = ElectraAdam(config.optimizer, self.objective.trained_weights)
+            self.trainer = Trainer(
+                strategy,
+                self.objective,
+                optimizer,
+                make_schedule(config.schedule, config.optimizer.learning_rate, 10),
+                make_dataset,
+                batch_size=training.batch_size,
+                accumulation_steps=training.accumulation_steps,
+                clip_norm=config.optimizer.clip_norm,
+                seed=config.seed,
+                xla=training.xla,
+                max_skipped_steps=0,
+            )
+            held_out = TokenBatch(*[tf.constant(column[0]) for column in columns])
+            self.evaluator = Evaluator(
+                strategy,
+                self.objective,
+                quietly(tf.data.Dataset.from_tensors(held_out)),
+                batch_size=training.batch_size,
+                seed=3,
+            )
+            self.checkpoint = tf.train.Checkpoint(
+                weights={v.path: v.value for v in self.objective.trained_weights},
+                optimizer=optimizer,
+                data_step=self.trainer.data_step,
+                update_step=self.trainer.update_step,
+            )
+        self.strategy = strategy
+
+    def train(self, steps: int) -> dict[str, float]:
+        return self.trainer.train(tf.constant(steps))
+
+    def keep(self, path: Path, reports: dict[str, float]) -> None:
+        """Writes the weights of every replica, and the numbers."""
+        arrays = {}
+        for variable in self.objective.trained_weights:
+            copies = self.strategy.experimental_local_results(variable.value)
+            for replica, copy in enumerate(copies):
+                arrays[f"{replica}|{variable.path}"] = copy.numpy()
+        np.savez(path, **arrays, **{f"report|{name}": value for name, value in reports.items()})
+
+
+def change(config: PretrainConfig, **sections: dict) -> PretrainConfig:
+    tree = config.model_dump()
+    for name, values in sections.items():
+        tree[name] |= values
+    return PretrainConfig.model_validate(tree)
+
+
+def main(folder: Path) -> None:
+    base = PretrainConfig.model_validate_json((folder / "run.json").read_text())
+    # At this temperature the likeliest token is drawn, whatever the noise.
+    greedy = change(base, objective={"temperature": 1e-6})
+    noisy = change(base, discriminator=DROPOUT, generator=DROPOUT)
+    one = tf.distribute.OneDeviceStrategy("CPU:0")
+    two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    for name, config, strategy in (
+        ("one", greedy, one),
+        ("one in 4", change(greedy, training={"accumulation_steps": 4}), one),
+        ("two", greedy, two),
+        ("two in 2, xla", change(greedy, training={"accumulation_steps": 2, "xla": True}), two),
+        ("noisy", noisy, one),
+        ("noisy, xla", change(noisy, training={"xla": True}), one),
+    ):
+        run = Run(config, strategy)
+        before = run.evaluator.evaluate()
+        reports = run.train(3)
+        after = run.evaluator.evaluate()
+        reports |= {f"before {key}": value for key, value in before.items()}
+        reports |= {f"after {key}": value for key, value in after.items()}
+        run.keep(folder / f"{name}.npz", reports)
+
+    whole = Run(noisy, two)
+    whole.train(2)
+    path = whole.checkpoint.write(str(folder / "ckpt"))
+    whole.keep(folder / "whole.npz", whole.train(2))
+    resumed = Run(noisy, two)
+    resumed.checkpoint.read(path).assert_consumed()
+    resumed.keep(folder / "resumed.npz", resumed.train(2))
+    print("{}")
+
+
+if __name__ == "__main__":
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    main(Path(sys.argv[1]))
