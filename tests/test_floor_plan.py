@@ -47,6 +47,7 @@ CHINESE_FLOORS = [
     "units",
     "corpus",
     "demo_corpus",
+    "overlap",
 ]
 
 

@@ -134,7 +134,11 @@ def show_columns(title: str, header: Sequence[str], rows: Iterable[Sequence[obje
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
     for index, name in enumerate(header):
         is_number = all(isinstance(row[index], int | float) for row in rows)
-        table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+        # A file name broken in two cannot be copied.
+        width = max((len(str(row[0])) for row in rows), default=0) if index == 0 else None
+        table.add_column(
+            name, justify="right" if is_number else "left", overflow="fold", min_width=width
+        )
     for row in rows:
         table.add_row(*[Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row])
     console.print(table)

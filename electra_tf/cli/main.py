@@ -8,7 +8,16 @@ from pathlib import Path
 
 import typer
 
-from electra_tf.cli import evaluate, info, pretrain, records, records_show, records_verify, vocab
+from electra_tf.cli import (
+    evaluate,
+    info,
+    pretrain,
+    records,
+    records_overlap,
+    records_show,
+    records_verify,
+    vocab,
+)
 
 app = typer.Typer(
     help="Pre-train ELECTRA models for Chinese.",
@@ -22,6 +31,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("info")(info.info)
 records.app.command("verify")(records_verify.verify)
 records.app.command("show")(records_show.show)
+records.app.command("overlap")(records_overlap.overlap)
 app.add_typer(records.app, name="records")
 app.add_typer(vocab.app, name="vocab")
 

@@ -142,7 +142,29 @@ def test_show_refuses_an_unknown_mode(place):
     assert "masking.mode is 'words'" in error
 
 
-COMMANDS = [["records", "verify"], ["records", "show"]]
+def test_overlap_finds_texts_in_a_corpus_and_in_its_records(place, tmp_path):
+    copied, fresh = (
+        "".join(LINES[:2]),
+        "这里写的是一段语料库里从来没有出现过的文字内容，请放心使用。",
+    )
+    (tmp_path / "dev.json").write_text(
+        json.dumps({"id": 1, "sentence": copied}) + "\n" + json.dumps({"sentence": fresh}),
+        encoding="utf-8",
+    )
+    (tmp_path / "test.txt").write_text(fresh, encoding="utf-8")
+    for corpus in (place / "corpus.txt", place / "records"):
+        arguments = ("--against", tmp_path / "dev.json", tmp_path / "test.txt")
+        shown = run("records", "overlap", corpus, *arguments).stdout
+        table = shown[: shown.index("\n\n")].splitlines()
+        rows = {line.split()[0]: line.split()[1:] for line in table}
+        assert rows[str(tmp_path / "dev.json")][:3] == ["2", "2", "1"]
+        assert rows[str(tmp_path / "test.txt")][:3] == ["1", "1", "0"]
+        assert copied[:20] in shown
+    error = run("records", "overlap", "demo", "--against", tmp_path / "none.json", code=1).stderr
+    assert "none.json: no such file" in error
+
+
+COMMANDS = [["records", "verify"], ["records", "show"], ["records", "overlap"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
