@@ -16,6 +16,7 @@ from electra_tf.cli import (
     records_overlap,
     records_show,
     records_verify,
+    segment,
     vocab,
 )
 
@@ -33,6 +34,7 @@ records.app.command("verify")(records_verify.verify)
 records.app.command("show")(records_show.show)
 records.app.command("overlap")(records_overlap.overlap)
 app.add_typer(records.app, name="records")
+app.add_typer(segment.app, name="segment")
 app.add_typer(vocab.app, name="vocab")
 
 

@@ -164,7 +164,22 @@ def test_overlap_finds_texts_in_a_corpus_and_in_its_records(place, tmp_path):
     assert "none.json: no such file" in error
 
 
-COMMANDS = [["records", "verify"], ["records", "show"], ["records", "overlap"]]
+def test_segment_evaluate_gives_a_row_for_each_file(tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("我 爱 北京\n", encoding="utf-8")
+    arguments = ("--segmenter", "characters", "--gold", tmp_path / "a.txt", tmp_path / "b.txt")
+    shown = run("segment", "evaluate", *arguments).stdout
+    assert shown.count("0.5000     0.6667  0.5714") == 2
+    error = run("segment", "evaluate", "--gold", tmp_path / "none.txt", code=1).stderr
+    assert "none.txt: no such file" in error
+
+
+COMMANDS = [
+    ["records", "verify"],
+    ["records", "show"],
+    ["records", "overlap"],
+    ["segment", "evaluate"],
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
