@@ -58,7 +58,7 @@ def test_scores_by_hand(tmp_path):
 
 def test_a_user_dictionary_is_used(tmp_path):
     gold, words = tmp_path / "gold.txt", tmp_path / "words.txt"
-    gold.write_text("魔都地铁站口 很 大\n", encoding="utf-8")
+    gold.write_text("我 爱 魔都地铁站口\n", encoding="utf-8")
     words.write_text("魔都地铁站口 100000\n", encoding="utf-8")
     assert evaluate_segmentation([gold], "auto")[1][0].score.f1 < 1
     name, (result,) = evaluate_segmentation([gold], "auto", [words])
