@@ -1,35 +1,29 @@
 """Documents into examples of at most L tokens, nothing thrown away."""
 
 import bisect
-import gzip
 import hashlib
-import json
 import random
-import zlib
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Literal, NamedTuple, Protocol
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from chinese.normalize import clean_line
+from chinese.characters import SPACE, character_classes, code_points
+from chinese.documents import Document
 from chinese.segmentation import DEFAULT_UNIT_CAP, Segmenter
 from chinese.sentences import sentence_borders
 from chinese.spans import tile_from_borders
 from chinese.units import unit_ids
-
-Document = list[str]
-"""The lines of one document, cleaned, none of them blank."""
 
 ONE_SEGMENT_RATE = 0.10
 SHORT_RATE = 0.05
 SHORTEST_TARGET = 5
 """Source: google-research/electra at 8a46635, `build_pretraining_dataset.py`."""
 
-_SUFFIXES = ("", ".txt", ".jsonl")
 _PIECE_CHARACTERS = 1 << 18  # one pass sees about so many: fast, and memory stays flat
-_GLOB_SIGNS = frozenset("*?[")
 
 
 class TextEncoder(Protocol):
@@ -63,173 +57,43 @@ class Example(NamedTuple):
     unit_ids: np.ndarray
 
 
-@dataclass
-class ReadCounts:
-    """What `read_documents` met; `bad_lines` were left out, being neither UTF-8 nor JSON."""
+class EncodeCounts:
+    """What stages 3 to 6 met, and the seconds they took.
 
-    files: int = 0
-    documents: int = 0
-    lines: int = 0
-    characters: int = 0
-    bad_lines: int = 0
-
-
-def list_corpus_files(paths: Iterable[Path | str]) -> list[Path]:
-    """Gives the files behind files, folders and globs, each once, sorted within each path.
-
-    A folder stands for all files in it, at any depth, named `*.txt`, `*.jsonl`, either with `.gz`,
-    or without a suffix; names that begin with a dot are passed over.
-
-    Raises:
-        ValueError: when a path leads to no file.
+    Attributes:
+        sentences: how many there were.
+        words: int64 [17]: words that are no blanks, by length in characters; the last place is for
+            all of 16 and more.
+        seconds: by stage.
     """
-    found: dict[Path, None] = {}
-    for path in map(Path, paths):
-        if path.is_file():
-            matches = [path]
-        elif path.is_dir():
-            matches = sorted(entry for entry in path.rglob("*") if _is_corpus_file(entry, path))
-        elif _GLOB_SIGNS & set(str(path)):
-            root = Path(path.anchor) if path.is_absolute() else Path(".")
-            pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else str(path)
-            matches = sorted(entry for entry in root.glob(pattern) if _is_visible_file(entry))
-        else:
-            matches = []
-        if not matches:
-            raise ValueError(f"corpus {path}: no file, or a folder without text; check the path")
-        found.update(dict.fromkeys(matches))
-    return list(found)
+
+    def __init__(self) -> None:
+        self.sentences = 0
+        self.words = np.zeros(17, dtype=np.int64)
+        self.seconds: Counter[str] = Counter()
+
+    @contextmanager
+    def timing(self, stage: str) -> Iterator[None]:
+        """Adds the time of a block to a stage."""
+        started = time.perf_counter()
+        yield
+        self.seconds[stage] += time.perf_counter() - started
+
+    def add_words(self, borders: np.ndarray, text: str) -> None:
+        """Counts the words of a text by their length."""
+        is_blank = character_classes()[code_points(text)[borders[:-1]]] == SPACE
+        lengths = np.minimum(np.diff(borders)[~is_blank], len(self.words) - 1)
+        self.words += np.bincount(lengths, minlength=len(self.words))
 
 
-def _is_visible_file(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(".")
-
-
-def _is_corpus_file(path: Path, root: Path) -> bool:
-    if any(part.startswith(".") for part in path.relative_to(root).parts) or not path.is_file():
-        return False
-    return Path(path.name.removesuffix(".gz")).suffix in _SUFFIXES
-
-
-def read_documents(
-    paths: Iterable[Path | str],
-    on_bad_text: Literal["refuse", "skip"] = "refuse",
-    counts: ReadCounts | None = None,
-) -> Iterator[Document]:
-    r"""Yields the documents of a corpus, one after the other, in the order of `list_corpus_files`.
-
-    Plain text: a blank line, or the end of the file, ends a document. `.jsonl`: every line is an
-    object whose `text` is one document. Lines end with LF alone (CRLF is tolerated): U+2028 and
-    U+0085 stand inside lines in real dumps. Every line is cleaned.
+def document_rng(seed: int, document: bytes) -> random.Random:
+    """Gives the chance of one document: the same in whatever process and order it is built.
 
     Args:
-        paths: files, folders, globs; UTF-8, plain or `.gz`.
-        on_bad_text: what to do with a line that is not UTF-8 (or not such JSON).
-        counts: filled while reading.
-
-    Raises:
-        ValueError: with path and line, for bad text unless it is skipped; for a damaged `.gz`; for
-            a path without files.
+        seed: of the build.
+        document: its `chinese.documents.fingerprint`.
     """
-    if on_bad_text not in ("refuse", "skip"):
-        raise ValueError(f"on_bad_text is {on_bad_text!r}: choose refuse or skip")
-    counts = counts if counts is not None else ReadCounts()
-    for path in list_corpus_files(paths):
-        counts.files += 1
-        numbered = _read_lines(path, on_bad_text, counts)
-        is_json = path.name.removesuffix(".gz").endswith(".jsonl")
-        documents = _split_json if is_json else _split_at_blank_lines
-        for document in documents(path, numbered, on_bad_text, counts):
-            counts.documents += 1
-            counts.lines += len(document)
-            counts.characters += sum(map(len, document))
-            yield document
-
-
-def _read_lines(path: Path, on_bad_text: str, counts: ReadCounts) -> Iterator[tuple[int, str]]:
-    number = 0
-    with _open(path) as file:
-        try:
-            for number, raw in enumerate(file, start=1):
-                if number == 1:
-                    raw = raw.removeprefix(b"\xef\xbb\xbf")
-                try:
-                    yield number, raw.decode("utf-8")
-                except UnicodeDecodeError as error:
-                    _refuse_or_count(
-                        on_bad_text,
-                        counts,
-                        f"{path}:{number}: not UTF-8 (byte {raw[error.start]:#04x} at column "
-                        f"{error.start + 1}); convert the file, or skip bad text",
-                    )
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(
-                f"{path}:{number + 1}: the .gz is truncated or damaged ({error}); fetch it again"
-            ) from error
-
-
-def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")
-
-
-def _refuse_or_count(on_bad_text: str, counts: ReadCounts, message: str) -> None:
-    if on_bad_text == "refuse":
-        raise ValueError(message)
-    counts.bad_lines += 1
-
-
-def _split_at_blank_lines(
-    path: Path, numbered: Iterator[tuple[int, str]], on_bad_text: str, counts: ReadCounts
-) -> Iterator[Document]:
-    document: Document = []
-    for _, line in numbered:
-        line = clean_line(line)
-        if line:
-            document.append(line)
-        elif document:
-            yield document
-            document = []
-    if document:
-        yield document
-
-
-def _split_json(
-    path: Path, numbered: Iterator[tuple[int, str]], on_bad_text: str, counts: ReadCounts
-) -> Iterator[Document]:
-    for number, line in numbered:
-        if not line.strip():
-            continue
-        try:
-            text = json.loads(line)["text"]
-            lines = text.split("\n")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            message = f"{path}:{number}: not a JSON object with a string `text` ({error!r})"
-            _refuse_or_count(on_bad_text, counts, f"{message}; mend it, or skip bad text")
-            continue
-        document = [cleaned for cleaned in map(clean_line, lines) if cleaned]
-        if document:
-            yield document
-
-
-def is_held_out(document_text: str, rate: float, seed: int) -> bool:
-    """Says whether a document belongs to the held-out share: by its content, so in every build.
-
-    Args:
-        document_text: the lines joined by line ends.
-        rate: in [0, 1].
-        seed: another seed holds out other documents.
-    """
-    return _hash_fraction(f"held out:{seed}:", document_text) < rate
-
-
-def _hash_fraction(prefix: str, text: str) -> float:
-    data = (prefix + text).encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(data, digest_size=6).digest(), "big") / (1 << 48)
-
-
-def document_rng(seed: int, document_index: int) -> random.Random:
-    """Gives the chance of one document: the same in whatever process the document is built."""
-    data = f"document:{seed}:{document_index}".encode()
+    data = b"document:%d:" % seed + document
     return random.Random(int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big"))
 
 
@@ -248,6 +112,7 @@ def encode_documents(
     tokenizer: TextEncoder,
     segmenter: Segmenter,
     cap: int = DEFAULT_UNIT_CAP,
+    counts: EncodeCounts | None = None,
 ) -> Iterator[EncodedDocument]:
     """Yields the documents in numbers: sentences, words, tokens, units; one result a document.
 
@@ -259,28 +124,36 @@ def encode_documents(
         tokenizer: gives ids and spans; see `chinese.tokenizer`.
         segmenter: gives words; see `chinese.segmentation`.
         cap: the largest unit, in tokens.
+        counts: filled on the way.
     """
+    counts = counts if counts is not None else EncodeCounts()
     waiting: list[str] = []
     num_characters = 0
     for document in documents:
         waiting.append("\n".join(document))
         num_characters += len(waiting[-1]) + 1
         if num_characters >= _PIECE_CHARACTERS:
-            yield from _encode_together(waiting, tokenizer, segmenter, cap)
+            yield from _encode_together(waiting, tokenizer, segmenter, cap, counts)
             waiting, num_characters = [], 0
-    yield from _encode_together(waiting, tokenizer, segmenter, cap)
+    yield from _encode_together(waiting, tokenizer, segmenter, cap, counts)
 
 
 def _encode_together(
-    texts: list[str], tokenizer: TextEncoder, segmenter: Segmenter, cap: int
+    texts: list[str],
+    tokenizer: TextEncoder,
+    segmenter: Segmenter,
+    cap: int,
+    counts: EncodeCounts,
 ) -> Iterator[EncodedDocument]:
     if not texts:
         return
     text = "\n".join(texts)
     sizes = np.array([len(part) + 1 for part in texts], dtype=np.int64)
     text_starts = np.cumsum(sizes) - sizes
-    sentences = np.union1d(sentence_borders(text)[:-1], text_starts)
-    ids, starts, units = _encode_text(text, sentences, tokenizer, segmenter, cap)
+    with counts.timing("sentences"):
+        sentences = np.union1d(sentence_borders(text)[:-1], text_starts)
+    counts.sentences += len(sentences)
+    ids, starts, units = _encode_text(text, sentences, tokenizer, segmenter, cap, counts)
     sentence_starts = np.unique(np.searchsorted(starts, sentences))
     token_borders = np.searchsorted(starts, np.append(text_starts, len(text) + 1))
     inner_borders = np.searchsorted(sentence_starts, token_borders)
@@ -296,17 +169,27 @@ def _encode_together(
 
 
 def _encode_text(
-    text: str, sentences: np.ndarray, tokenizer: TextEncoder, segmenter: Segmenter, cap: int
+    text: str,
+    sentences: np.ndarray,
+    tokenizer: TextEncoder,
+    segmenter: Segmenter,
+    cap: int,
+    counts: EncodeCounts,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gives ids int32 [T], first characters int64 [T] and unit ids int32 [T] of a text."""
     ids, starts, units = [], [], []
     num_units = 0
     for first, last in _piece_borders(text, sentences):
         piece = text[first:last]
-        piece_ids, spans = tokenizer.encode_flat(piece)
-        words = tile_from_borders(segmenter.borders(piece))
+        with counts.timing("tokens"):
+            piece_ids, spans = tokenizer.encode_flat(piece)
+        with counts.timing("words"):
+            borders = segmenter.borders(piece)
         breaks = sentences[slice(*np.searchsorted(sentences, [first, last]))] - first
-        piece_units = unit_ids(spans, words, piece, segmenter.finer_cut, cap, breaks)
+        with counts.timing("units"):
+            words = tile_from_borders(borders)
+            piece_units = unit_ids(spans, words, piece, segmenter.finer_cut, cap, breaks)
+            counts.add_words(borders, piece)
         ids.append(piece_ids)
         starts.append(spans[:, 0].astype(np.int64) + first)
         units.append(piece_units + np.int32(num_units))
@@ -356,7 +239,7 @@ def build_examples(
     Args:
         document: from `encode_document`.
         max_length: the length of an example with [CLS] and [SEP], at least 8.
-        rng: `document_rng(seed, index)`; the examples are a function of it and the document.
+        rng: `document_rng` of the document; the examples are a function of it and the document.
         cls_id, sep_id: of the vocabulary.
         one_segment_rate: in [0, 1]; how many examples have segment A only, by choice.
         short_rate: in [0, 1]; how many examples have a random shorter target.

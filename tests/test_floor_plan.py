@@ -40,6 +40,8 @@ CHINESE_FLOORS = [
     "spans",
     "characters",
     "normalize",
+    "task_files",
+    "documents",
     "sentences",
     "segmentation",
     "vocab",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from chinese.corpus import read_documents
 from chinese.demo_corpus import demo_documents
+from chinese.documents import read_documents
 from chinese.overlap import DOCUMENT_END, FileOverlap, Overlap, read_texts
 from chinese.vocab import load_vocabulary
 from electra_tf.data.manifest import MANIFEST, check_shards, read_manifest

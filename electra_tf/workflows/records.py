@@ -8,16 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from chinese.corpus import (
+from chinese.corpus import build_examples, document_rng, encode_documents
+from chinese.demo_corpus import demo_documents
+from chinese.documents import (
     Document,
-    build_examples,
-    document_rng,
-    encode_documents,
+    fingerprint,
     is_held_out,
     list_corpus_files,
     read_documents,
 )
-from chinese.demo_corpus import demo_documents
 from chinese.segmentation import make_segmenter
 from chinese.tokenizer import Tokenizer
 from chinese.vocab import Vocabulary, build_vocabulary, load_vocabulary, save_vocabulary
@@ -99,7 +98,7 @@ def build_records(
 
     writers = {"train": SplitWriter(out, "train"), "held_out": SplitWriter(out, "held_out")}
     counts = np.zeros(vocabulary.size, np.int64)
-    splits: deque[str] = deque()
+    splits: deque[tuple[str, bytes]] = deque()
     documents = _documents(corpus, "text into records", progress, characters.total or None)
     seen = _Counter()
     encoded = encode_documents(
@@ -108,15 +107,15 @@ def build_records(
         segmenter,
         config.max_unit_tokens,
     )
-    for index, document in enumerate(encoded):
-        split = splits.popleft()
+    for document in encoded:
+        split, mark = splits.popleft()
         if split == "train":
             counts += np.bincount(document.ids, minlength=vocabulary.size)
         writers[split].add_document(
             build_examples(
                 document,
                 config.max_length,
-                document_rng(config.seed, index),
+                document_rng(config.seed, mark),
                 vocabulary.cls_id,
                 vocabulary.sep_id,
                 config.one_segment_rate,
@@ -190,12 +189,12 @@ def _documents(
 
 
 def _with_splits(
-    documents: Iterable[Document], splits: deque[str], config: RecordsConfig
+    documents: Iterable[Document], splits: deque[tuple[str, bytes]], config: RecordsConfig
 ) -> Iterator[Document]:
-    """Notes for each document, in their order, whether it is held out."""
+    """Notes for each document, in their order, its part and its fingerprint."""
     for document in documents:
         held_out = is_held_out("\n".join(document), config.held_out_rate, config.seed)
-        splits.append("held_out" if held_out else "train")
+        splits.append(("held_out" if held_out else "train", fingerprint(document)))
         yield document
 
 

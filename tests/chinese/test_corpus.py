@@ -1,10 +1,8 @@
 """Documents become examples, and nothing is lost on the way."""
 
 import functools
-import gzip
 import itertools
 import json
-import random
 
 import numpy as np
 import pytest
@@ -13,17 +11,15 @@ from hypothesis import strategies as st
 
 from chinese.characters import code_points
 from chinese.corpus import (
+    EncodeCounts,
     EncodedDocument,
-    ReadCounts,
     build_examples,
     count_text_tokens,
     document_rng,
     encode_document,
     encode_documents,
-    is_held_out,
-    list_corpus_files,
-    read_documents,
 )
+from chinese.documents import fingerprint
 from chinese.normalize import clean_line
 from chinese.segmentation import make_segmenter
 from chinese.vocab import SPECIAL_TOKENS, Vocabulary
@@ -37,83 +33,6 @@ class CharacterEncoder:
     def encode_flat(self, text: str) -> tuple[np.ndarray, np.ndarray]:
         places = np.array([i for i, c in enumerate(text) if not c.isspace()], dtype=np.int32)
         return code_points(text).astype(np.int32)[places], np.stack([places, places + 1], axis=1)
-
-
-def _write(path, text: str, encoding="utf-8"):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
-def test_blank_lines_and_file_ends_end_documents(tmp_path):
-    one = _write(tmp_path / "一 号.txt", "\ufeff甲一\r\n甲二\r\n\r\n \u3000\n乙\u2028一\n\n\n")
-    two = _write(tmp_path / "two.txt", "丙")
-    counts = ReadCounts()
-    assert list(read_documents([one, two], counts=counts)) == [["甲一", "甲二"], ["乙 一"], ["丙"]]
-    assert counts == ReadCounts(files=2, documents=3, lines=4, characters=8)
-
-
-def test_json_lines_and_gzip_are_read(tmp_path):
-    records = [{"text": "甲一\n\n甲二"}, {"text": ""}, {"text": "乙", "more": 1}]
-    lines = "\n".join(json.dumps(record, ensure_ascii=False) for record in records)
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
-    (tmp_path / "b.txt.gz").write_bytes(gzip.compress("丙\n".encode()))
-    assert list(read_documents([tmp_path])) == [["甲一", "甲二"], ["乙"], ["丙"]]
-
-
-def test_folders_and_globs_stand_for_their_files(tmp_path, monkeypatch):
-    for name in ["b.txt", "sub/a.txt", "sub/wiki_00", ".hidden.txt", "notes.md", "c.jsonl"]:
-        _write(tmp_path / name, "x")
-    names = [str(path.relative_to(tmp_path)) for path in list_corpus_files([tmp_path])]
-    assert names == ["b.txt", "c.jsonl", "sub/a.txt", "sub/wiki_00"]
-    assert [p.name for p in list_corpus_files([tmp_path / "*.txt", tmp_path / "b.txt"])] == [
-        "b.txt"
-    ]
-    monkeypatch.chdir(tmp_path)
-    assert [path.name for path in list_corpus_files(["sub/*.txt"])] == ["a.txt"]
-    with pytest.raises(ValueError, match=r"nowhere\.txt: no file"):
-        list_corpus_files(["nowhere.txt"])
-
-
-def test_bad_utf8_is_refused_by_line_or_counted(tmp_path):
-    path = tmp_path / "bad.txt"
-    path.write_bytes("好\n".encode() + b"ab\xffc\n" + "完\n".encode())
-    with pytest.raises(ValueError, match=r"bad\.txt:2: not UTF-8 \(byte 0xff at column 3\)"):
-        list(read_documents([path]))
-    counts = ReadCounts()
-    assert list(read_documents([path], "skip", counts)) == [["好", "完"]]
-    assert counts.bad_lines == 1
-    with pytest.raises(ValueError, match="on_bad_text is 'ignore'"):
-        list(read_documents([path], "ignore"))
-
-
-def test_bad_json_is_refused_by_line_or_counted(tmp_path):
-    path = _write(tmp_path / "bad.jsonl", '{"text": "好"}\n{"text": 3}\n[1]\n{"no": 1}\n{')
-    with pytest.raises(ValueError, match=r"bad\.jsonl:2: not a JSON object"):
-        list(read_documents([path]))
-    counts = ReadCounts()
-    assert list(read_documents([path], "skip", counts)) == [["好"]]
-    assert counts.bad_lines == 4
-
-
-def test_a_truncated_gzip_is_refused_by_name(tmp_path):
-    path = tmp_path / "cut.txt.gz"
-    path.write_bytes(gzip.compress(random.Random(0).randbytes(4000).hex().encode())[:-2000])
-    with pytest.raises(ValueError, match=r"cut\.txt\.gz:1: the \.gz is truncated"):
-        list(read_documents([path]))
-    path.write_bytes(b"no gzip at all")
-    with pytest.raises(ValueError, match=r"cut\.txt\.gz:1"):
-        list(read_documents([path]))
-
-
-def test_held_out_documents_are_the_same_in_every_build():
-    texts = [f"文档{number}" for number in range(20_000)]
-    chosen = {text for text in texts if is_held_out(text, 0.01, seed=0)}
-    assert 150 < len(chosen) < 250
-    assert chosen == {text for text in reversed(texts) if is_held_out(text, 0.01, seed=0)}
-    assert chosen != {text for text in texts if is_held_out(text, 0.01, seed=1)}
-    assert not is_held_out("甲", 0.0, 0)
-    assert is_held_out("甲", 1.0, 0)
 
 
 def test_a_document_becomes_sentences_words_and_units():
@@ -138,10 +57,20 @@ def test_company_and_pass_size_change_nothing(monkeypatch, piece_characters):
             assert ours.tolist() == theirs.tolist()
 
 
+def test_what_is_met_on_the_way_is_counted():
+    counts = EncodeCounts()
+    documents = [["中国人民。好！", "T恤 的"], ["中" * 20]]
+    list(encode_documents(documents, CharacterEncoder(), make_segmenter("given"), counts=counts))
+    assert counts.sentences == 4
+    # T恤 and 的; the first line; the long line. Blanks and line ends are no words.
+    assert counts.words.tolist() == [0, 1, 1, 0, 0, 0, 0, 1, *[0] * 8, 1]
+    assert set(counts.seconds) == {"sentences", "tokens", "words", "units"}
+
+
 def test_a_document_without_tokens_gives_no_examples():
     blank = encode_document([" "], CharacterEncoder(), make_segmenter("characters"))
     assert [len(part) for part in blank] == [0, 0, 0]
-    assert list(build_examples(blank, 16, document_rng(0, 0), CLS, SEP)) == []
+    assert list(build_examples(blank, 16, document_rng(0, b"0"), CLS, SEP)) == []
 
 
 @given(lines=st.lists(st.text(st.sampled_from("中国。！T恤ab 1哈Σ\u0301") | st.characters())))
@@ -173,7 +102,7 @@ def _document(unit_sizes: list[int], sentence_starts: list[int]) -> EncodedDocum
 
 
 def _build(document, max_length, one_segment_rate=0.0, short_rate=0.0, seed=0):
-    rng = document_rng(seed, 0)
+    rng = document_rng(seed, b"0")
     rates = (one_segment_rate, short_rate)
     return list(build_examples(document, max_length, rng, CLS, SEP, *rates))
 
@@ -265,7 +194,7 @@ def test_chance_depends_on_seed_and_document_alone():
     assert [e.input_ids.tolist() for e in once] == [e.input_ids.tolist() for e in again]
     other = _build(document, 32, 0.1, 0.3, seed=1)
     assert [e.segment_ids.tolist() for e in once] != [e.segment_ids.tolist() for e in other]
-    assert document_rng(0, 1).random() != document_rng(0, 2).random()
+    assert document_rng(0, b"1").random() != document_rng(0, b"2").random()
 
 
 @pytest.mark.reference
@@ -292,8 +221,10 @@ def test_the_references_windows_lose_nothing_and_have_two_segments(
         examples = [
             example
             for seed in range(20)
-            for index, document in enumerate(found)
-            for example in build_examples(document, max_length, document_rng(seed, index), CLS, SEP)
+            for text, document in zip(documents, found, strict=True)
+            for example in build_examples(
+                document, max_length, document_rng(seed, fingerprint(text)), CLS, SEP
+            )
         ]
         assert count_text_tokens(examples) == 20 * expected["tokens_in"]
         full = [e.segment_ids.any() for e in examples if len(e.input_ids) >= max_length - 3]
