@@ -1,7 +1,7 @@
 """Trains a tiny ELECTRA in several ways on two logical devices, and keeps the weights.
 
 A process of its own: logical devices must be set before TensorFlow starts. `test_replicas.py` runs
-it with a folder that holds `run.json`, and judges what it leaves there.
+it with a folder that holds `run.json` and with names of trainings, and judges what it leaves there.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def change(config: PretrainConfig, **sections: dict) -> PretrainConfig:
     return PretrainConfig.model_validate(tree)
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, names: list[str]) -> None:
     base = PretrainConfig.model_validate_json((folder / "run.json").read_text())
     # At this temperature the likeliest token is drawn, whatever the noise.
     greedy = change(base, objective={"temperature": 1e-6})
@@ -123,25 +123,24 @@ def main(folder: Path) -> None:
         ("noisy", noisy, one),
         ("noisy, xla", change(noisy, training={"xla": True}), one),
     ):
-        run = Run(config, strategy)
-        before = run.evaluator.evaluate()
-        reports = run.train(3)
-        after = run.evaluator.evaluate()
-        reports |= {f"before {key}": value for key, value in before.items()}
-        reports |= {f"after {key}": value for key, value in after.items()}
-        run.keep(folder / f"{name}.npz", reports)
+        if name in names:
+            run = Run(config, strategy)
+            reports = run.train(3)
+            evaluation = run.evaluator.evaluate()
+            reports |= {f"held out {key}": value for key, value in evaluation.items()}
+            run.keep(folder / f"{name}.npz", reports)
 
-    whole = Run(noisy, two)
-    whole.train(2)
-    path = whole.checkpoint.write(str(folder / "ckpt"))
-    whole.keep(folder / "whole.npz", whole.train(2))
-    resumed = Run(noisy, two)
-    resumed.checkpoint.read(path).assert_consumed()
-    resumed.keep(folder / "resumed.npz", resumed.train(2))
-    print("{}")
+    if "resumed" in names:
+        whole = Run(noisy, two)
+        whole.train(2)
+        path = whole.checkpoint.write(str(folder / "ckpt"))
+        whole.keep(folder / "whole.npz", whole.train(2))
+        resumed = Run(noisy, two)
+        resumed.checkpoint.read(path).assert_consumed()
+        resumed.keep(folder / "resumed.npz", resumed.train(2))
 
 
 if __name__ == "__main__":
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])
