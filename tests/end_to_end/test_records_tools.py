@@ -174,7 +174,19 @@ def test_segment_evaluate_gives_a_row_for_each_file(tmp_path):
     assert "none.txt: no such file" in error
 
 
+def test_vocab_check_tells_what_a_text_lacks(place, tmp_path):
+    vocab = place / "records/vocab.txt"
+    assert "[UNK]" not in run("vocab", "check", vocab).stdout.split("sha256")[1]
+    (tmp_path / "other.txt").write_text("龘龘 我", encoding="utf-8")
+    shown = run("vocab", "check", vocab, "--corpus", tmp_path / "other.txt").stdout
+    assert "2 of 3 tokens are [UNK] (66.667%)" in shown
+    assert "龘    U+9F98      2" in shown
+    (tmp_path / "bad.txt").write_text("[PAD]\n\n", encoding="utf-8")
+    assert "bad.txt:2: " in run("vocab", "check", tmp_path / "bad.txt", code=1).stderr
+
+
 COMMANDS = [
+    ["vocab", "check"],
     ["records", "verify"],
     ["records", "show"],
     ["records", "overlap"],
