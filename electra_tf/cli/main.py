@@ -13,6 +13,7 @@ from electra_tf.cli import (
     info,
     pretrain,
     records,
+    records_import,
     records_overlap,
     records_show,
     records_verify,
@@ -32,6 +33,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("info")(info.info)
 records.app.command("verify")(records_verify.verify)
 records.app.command("show")(records_show.show)
+records.app.command("import")(records_import.import_)
 records.app.command("overlap")(records_overlap.overlap)
 app.add_typer(records.app, name="records")
 app.add_typer(segment.app, name="segment")

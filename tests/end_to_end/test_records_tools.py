@@ -11,6 +11,7 @@ from typing import NamedTuple
 from unittest import mock
 
 import pytest
+import tensorflow as tf
 
 from electra_tf.cli.main import main
 
@@ -185,7 +186,45 @@ def test_vocab_check_tells_what_a_text_lacks(place, tmp_path):
     assert "bad.txt:2: " in run("vocab", "check", tmp_path / "bad.txt", code=1).stderr
 
 
+def test_import_turns_records_of_the_reference_into_ours(place, tmp_path):
+    vocab = place / "records/vocab.txt"
+    tokens = vocab.read_text(encoding="utf-8").split("\n")
+    cls_id, sep_id = tokens.index("[CLS]"), tokens.index("[SEP]")
+    write_reference_records(tmp_path / "theirs", cls_id, sep_id, first_id=5, count=300)
+    out = tmp_path / "ours"
+    run("records", "import", tmp_path / "theirs", "--vocab", vocab, "--out", out)
+    assert "defect" not in run("records", "verify", out).stdout
+    assert "none 1" in run("info", out).stdout
+    assert "example 1" in run("records", "show", out, "--count", 1).stdout
+    error = run("records", "import", out, "--vocab", vocab, "--out", tmp_path / "x", code=1).stderr
+    assert "no records with int64 lists input_ids, input_mask, segment_ids" in error
+
+
+def write_reference_records(folder, cls_id, sep_id, first_id, count):
+    """Two files in the layout of google-research/electra's builder: 16 places, padded."""
+    folder.mkdir()
+    for number in range(2):
+        with tf.io.TFRecordWriter(str(folder / f"pretrain_data.tfrecord-{number}-of-2")) as writer:
+            for row in range(number, count, 2):
+                text = [first_id + (row + place) % 40 for place in range(3 + row % 9)]
+                ids = [cls_id, *text[:2], sep_id, *text[2:], sep_id]
+                columns = {
+                    "input_ids": ids,
+                    "input_mask": [1] * len(ids),
+                    "segment_ids": [0] * 4 + [1] * (len(ids) - 4),
+                }
+                features = {
+                    name: tf.train.Feature(
+                        int64_list=tf.train.Int64List(value=column + [0] * (16 - len(column)))
+                    )
+                    for name, column in columns.items()
+                }
+                example = tf.train.Example(features=tf.train.Features(feature=features))
+                writer.write(example.SerializeToString())
+
+
 COMMANDS = [
+    ["records", "import"],
     ["vocab", "check"],
     ["records", "verify"],
     ["records", "show"],
