@@ -19,15 +19,23 @@ def matmul(
 ) -> tf.Tensor:
     """Matrix product of the last two axes.
 
+    A product with one matrix for all rows is computed as one product: TensorFlow would make it a
+    batch of small ones, and in the backward pass a gradient of the matrix for each of them (for the
+    word table: B times V times E numbers).
+
     Args:
       left: float32 [..., m, k].
-      right: float32 [..., k, n], or [..., n, k] with `transpose_right`.
+      right: float32 [..., k, n], or [..., n, k] with `transpose_right`; or a single matrix.
       precision: type of the operands; the result is float32 again.
       transpose_right: take the right operand transposed.
 
     Returns:
       float32 [..., m, n].
     """
+    if right.shape.rank == 2 and left.shape.rank > 2:
+        rows = tf.reshape(left, [-1, left.shape[-1]])
+        product = matmul(rows, right, precision, transpose_right)
+        return tf.reshape(product, tf.concat([tf.shape(left)[:-1], [product.shape[-1]]], axis=0))
     if precision == "float32":
         return tf.matmul(left, right, transpose_b=transpose_right)
     left, right = tf.cast(left, tf.bfloat16), tf.cast(right, tf.bfloat16)
