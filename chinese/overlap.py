@@ -164,6 +164,19 @@ def _shingles(letters: np.ndarray) -> np.ndarray:
     return _mix(hashes)
 
 
+def _shingles_of_each(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Gives the shingles of all texts, uint64 [S], and how many each text has, int64 [n]."""
+    # One pass over all of them: most texts are short, and a pass has its price.
+    joined = DOCUMENT_END.join(text.replace(DOCUMENT_END, "") for text in texts)
+    letters = _letters(joined)
+    hashes = _shingles(letters)
+    ends_before = np.cumsum(letters == NUM_CODE_POINTS)
+    text_of_letter = np.concatenate([[0], ends_before])[: len(letters)]
+    first, last = text_of_letter[: len(hashes)], ends_before[SHINGLE_CHARACTERS - 1 :]
+    is_inside = first == last
+    return hashes[is_inside], np.bincount(first[is_inside], minlength=len(texts)).astype(np.int64)
+
+
 def _mix(values: np.ndarray) -> np.ndarray:
     """Spreads every bit over all 64; one to one. Source: Steele et al. 2014, SplitMix64."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -186,9 +199,10 @@ class Overlap:
 
     def __init__(self, files: Iterable[tuple[str, list[str]]]) -> None:
         self._files = [(name, texts) for name, texts in files]
-        of_texts = [_shingles(_letters(text)) for _, texts in self._files for text in texts]
-        self._ends = np.cumsum([len(hashes) for hashes in of_texts], dtype=np.int64)
-        every = np.concatenate([np.zeros(0, dtype=np.uint64), *of_texts])
+        parts = [_shingles_of_each(texts) for _, texts in self._files]
+        every = np.concatenate([np.zeros(0, dtype=np.uint64), *(hashes for hashes, _ in parts)])
+        sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(sizes for _, sizes in parts)])
+        self._ends = np.cumsum(sizes)
         self._known, self._places = np.unique(every, return_inverse=True)
         self._is_found = np.zeros(len(self._known), dtype=bool)
         # Nearly all of a corpus is unknown: a small table turns most of it away.
