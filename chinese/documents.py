@@ -288,12 +288,17 @@ def fingerprint(document: Document) -> bytes:
     return hashlib.blake2b(_bytes(document), digest_size=16).digest()
 
 
-def without_duplicates(documents: Iterable[Document], counts: ReadCounts) -> Iterator[Document]:
+def without_duplicates(
+    documents: Iterable[Document], counts: ReadCounts, seen: set[bytes]
+) -> Iterator[Document]:
     """Passes each document once; the same lines again are dropped and counted.
 
-    Keeps about 100 bytes for each document.
+    Args:
+        documents: of one corpus.
+        counts: filled.
+        seen: the fingerprints of what has passed, about 100 bytes each; one set for several
+            corpora.
     """
-    seen: set[bytes] = set()
     for document in documents:
         mark = fingerprint(document)
         if mark in seen:

@@ -11,8 +11,9 @@ Corpus = Annotated[
     list[str] | None,
     typer.Option(
         "--corpus",
-        help="Text: a file, folder or glob (UTF-8 .txt, .jsonl, also .gz; a blank line ends a "
-        "document). Give it several times for several. Default: the embedded demo text.",
+        help="Text: a file, folder or glob (UTF-8 .txt where a blank line ends a document, .jsonl, "
+        "CLUE's .json and .tsv; also .gz). Give it several times for several; a.txt:0.7 weighs "
+        "one. Default: the embedded demo text.",
     ),
 ]
 Set = Annotated[

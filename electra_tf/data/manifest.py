@@ -2,7 +2,8 @@
 
 records/
   manifest.json                      written last: a folder without it is an unfinished build
-  vocab.txt
+  vocab.txt                          or spiece.model
+  build.json, report.html            how long it took; all of it to be read by people
   train-00000-of-00012.tfrecord      see `electra_tf/data/records.py`
   held_out-00000-of-00001.tfrecord
 """
@@ -17,6 +18,7 @@ from typing import Any, Literal
 from electra_tf.config import Section, parse_config
 
 MANIFEST = "manifest.json"
+BUILD_TIMES = "build.json"
 
 
 class Shard(Section):
@@ -49,6 +51,41 @@ class VocabularyFacts(Section):
     mask_id: int
 
 
+class Statistics(Section):
+    """What was met while building; the same for the same text and seed.
+
+    Documents, lines and characters are of all text read; tokens, words, units and examples of what
+    became records. Keys of the tables are lengths; the last one of `words` stands for longer, too.
+    """
+
+    files: int
+    documents: int
+    duplicates: int  # dropped: the same lines as a document before
+    left_out: int  # not chosen where corpora are mixed by weight
+    cut_documents: int  # so long that they went on as another document
+    bad_lines: int  # left out, as was asked for
+    lines: int
+    characters: int
+    sentences: int
+    tokens: int
+    lost_tokens: int  # between text and records: 0
+    unknown_tokens: int  # in the training text
+    padding_rate: float  # of all places, where examples are filled up to max_length
+    one_segment_examples: int
+    two_segment_examples: int
+    words: dict[str, int]  # by characters
+    units: dict[str, int]  # by tokens
+    example_lengths: dict[str, int]  # by tokens, [CLS] and [SEP] included
+
+
+class BuildTimes(Section):
+    """How long a build took: apart from the manifest, which is the same for every build."""
+
+    workers: int
+    seconds: float
+    stage_seconds: dict[str, float]  # over all workers
+
+
 class Manifest(Section):
     """What a folder of records holds, and how it was made."""
 
@@ -61,6 +98,7 @@ class Manifest(Section):
     segmenter: dict[str, Any]
     corpus: dict[str, Any]
     unigram_entropy_nats: float
+    statistics: Statistics | None = None  # None: built by a program that counts less
     train: Split
     held_out: Split
 
@@ -89,8 +127,31 @@ def read_manifest(folder: str | Path) -> Manifest:
 
 def write_manifest(folder: str | Path, manifest: Manifest) -> None:
     """Writes the manifest under a temporary name, then renames it."""
-    path = Path(folder) / MANIFEST
-    text = json.dumps(manifest.model_dump(), ensure_ascii=False, indent=2)
+    _write_json(Path(folder) / MANIFEST, manifest)
+
+
+def write_build_times(folder: str | Path, times: BuildTimes) -> None:
+    """Writes how long a build took."""
+    _write_json(Path(folder) / BUILD_TIMES, times)
+
+
+def read_build_times(folder: str | Path) -> BuildTimes | None:
+    """How long a build took; None where nobody wrote it down.
+
+    Raises:
+      ValueError: the file is damaged.
+    """
+    path = Path(folder) / BUILD_TIMES
+    if not path.is_file():
+        return None
+    try:
+        return parse_config(BuildTimes, json.loads(path.read_text(encoding="utf-8")), str(path))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}: not valid JSON: {error}") from None
+
+
+def _write_json(path: Path, content: Section) -> None:
+    text = json.dumps(content.model_dump(), ensure_ascii=False, indent=2)
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(text + "\n", encoding="utf-8")
     os.replace(temporary, path)

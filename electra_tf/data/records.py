@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.data.manifest import MANIFEST, Shard, Split
+from electra_tf.data.manifest import BUILD_TIMES, MANIFEST, Shard, Split
 
 FEATURES = ("input_ids", "segment_ids", "unit_ids")
 SplitName = Literal["train", "held_out"]
@@ -245,9 +244,19 @@ def prepare_folder(folder: str | Path) -> None:
             f"{folder}: is not empty and holds no records (found {strangers[0]}); "
             f"give an empty or new folder"
         )
-    if folder.is_dir():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in leftovers:
+        path.unlink()
+
+
+def give_up_folder(folder: str | Path) -> None:
+    """Takes back what a build that failed has written, as far as that is possible."""
+    folder = Path(folder)
+    with suppress(OSError):
+        for path in [*folder.iterdir()]:
+            if _is_ours(path):
+                path.unlink()
+        folder.rmdir()
 
 
 def unigram_entropy_nats(counts: np.ndarray) -> float:
@@ -310,5 +319,7 @@ def _write_shard(path: Path, records: list[bytes]) -> Shard:
 
 def _is_ours(path: Path) -> bool:
     """True for what a killed build may leave behind."""
-    known = (".tfrecord", ".spill", ".tmp")
-    return path.suffix in known or ".bucket" in path.name or path.name == "vocab.txt"
+    suffixes = (".tfrecord", ".spill", ".tmp")
+    names = ("vocab.txt", "spiece.model", "report.html", BUILD_TIMES)
+    is_known = path.suffix in suffixes or ".bucket" in path.name or path.name in names
+    return is_known and path.is_file()

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import errno
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from chinese.corpus import build_examples, document_rng, encode_documents
-from chinese.demo_corpus import demo_documents
-from chinese.documents import (
-    Document,
-    fingerprint,
-    is_held_out,
-    list_corpus_files,
-    read_documents,
-)
-from chinese.segmentation import make_segmenter
-from chinese.tokenizer import Tokenizer
+from chinese.documents import Document, OnBadText, ReadCounts
+from chinese.segmentation import Segmenter, make_segmenter
 from chinese.vocab import Vocabulary, build_vocabulary, load_vocabulary, save_vocabulary
 from electra_tf.config import RecordsConfig
-from electra_tf.data.manifest import Manifest, VocabularyFacts, write_manifest
-from electra_tf.data.records import SplitWriter, prepare_folder, unigram_entropy_nats
+from electra_tf.data import build_report
+from electra_tf.data.manifest import (
+    BuildTimes,
+    Manifest,
+    Statistics,
+    VocabularyFacts,
+    read_build_times,
+    read_manifest,
+    write_build_times,
+    write_manifest,
+)
+from electra_tf.data.records import (
+    SplitWriter,
+    give_up_folder,
+    prepare_folder,
+    unigram_entropy_nats,
+)
+from electra_tf.workflows.corpora import DEMO, Corpus, Progress, Share
+from electra_tf.workflows.record_workers import BlockCounts, build_blocks, cut_into_blocks
 
-DEMO = "demo"
-"""The name of the embedded corpus where a path may stand."""
+__all__ = ["DEMO", "Progress", "build_facts", "build_records", "corpus_paths", "make_vocabulary"]
 
-VOCABULARY_FILE = "vocab.txt"
-
-Progress = Callable[[str, int, int | None], None]
-"""Takes the stage, the characters done, and the characters in all where that is known."""
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def make_vocabulary(
@@ -40,7 +47,7 @@ def make_vocabulary(
 
     Args:
       config: size and folding.
-      corpus: files, folders, globs, or `demo`.
+      corpus: files, folders, globs, or `demo`; with or without weights.
       out: the file to write.
       progress: told after every document.
 
@@ -53,7 +60,9 @@ def make_vocabulary(
     out = Path(out)
     if out.exists():
         raise ValueError(f"{out}: exists already; give another --out, or remove it")
-    vocabulary = _vocabulary_of(config, _documents(corpus, "words counted", progress))
+    text = Corpus(corpus, "refuse", config.seed)
+    text.mix(progress)
+    vocabulary = _vocabulary_of(config, _told(text, ReadCounts(), "words counted", progress), text)
     out.parent.mkdir(parents=True, exist_ok=True)
     save_vocabulary(vocabulary, out)
     return vocabulary
@@ -65,15 +74,24 @@ def build_records(
     out: str | Path,
     progress: Progress,
     vocabulary_file: str | Path | None = None,
+    workers: int = 1,
+    on_bad_text: OnBadText = "refuse",
 ) -> Manifest:
-    """Turns a corpus into shuffled shards with a manifest.
+    """Turns a corpus into shuffled shards with a manifest, and a report beside them.
+
+    The same text, config and vocabulary give the same bytes for any number of workers. A build that
+    fails leaves nothing behind; what a killed one leaves, the next one clears.
 
     Args:
       config: lengths, rates, segmenter, folding.
-      corpus: files, folders, globs, or `demo` for the embedded text.
+      corpus: files, folders, globs, or `demo` for the embedded text; all with a weight
+        (`a.txt:0.7`) or none, see `Corpus`.
       out: a new or empty folder.
       progress: told after every document.
-      vocabulary_file: a BERT `vocab.txt`; None = one is built from the corpus.
+      vocabulary_file: a BERT `vocab.txt` or a SentencePiece model; None = one is built from the
+        corpus.
+      workers: processes that segment and encode; 1 = this one.
+      on_bad_text: what to do with lines that are not UTF-8, or no rows of a task file.
 
     Returns:
       What was written.
@@ -81,131 +99,179 @@ def build_records(
     Raises:
       ValueError: no such corpus, an empty one, text that cannot be read, a vocabulary that lacks
         what is needed, or a folder that holds something.
+      OSError: the disk is full, or a worker died.
     """
     # Everything that can be refused is looked at before the folder is touched.
-    paths = corpus_paths(corpus)
+    if workers < 1:
+        raise ValueError(f"workers is {workers}: give at least 1")
+    text = Corpus(corpus, on_bad_text, config.seed)
     given = load_vocabulary(vocabulary_file) if vocabulary_file else None
     segmenter = make_segmenter(config.segmenter)
     out = Path(out)
     prepare_folder(out)
-
-    characters = _Counter()
-    vocabulary = given or _vocabulary_of(
-        config, characters.watch(_documents(corpus, "words counted", progress))
-    )
-    tokenizer = Tokenizer(vocabulary, config.lower_case, config.strip_accents)
-    save_vocabulary(vocabulary, out / VOCABULARY_FILE)
-
-    writers = {"train": SplitWriter(out, "train"), "held_out": SplitWriter(out, "held_out")}
-    counts = np.zeros(vocabulary.size, np.int64)
-    splits: deque[tuple[str, bytes]] = deque()
-    documents = _documents(corpus, "text into records", progress, characters.total or None)
-    seen = _Counter()
-    encoded = encode_documents(
-        _with_splits(seen.watch(documents), splits, config),
-        tokenizer,
-        segmenter,
-        config.max_unit_tokens,
-    )
-    for document in encoded:
-        split, mark = splits.popleft()
-        if split == "train":
-            counts += np.bincount(document.ids, minlength=vocabulary.size)
-        writers[split].add_document(
-            build_examples(
-                document,
-                config.max_length,
-                document_rng(config.seed, mark),
-                vocabulary.cls_id,
-                vocabulary.sep_id,
-                config.one_segment_rate,
-                config.short_example_rate,
-            )
-        )
-    manifest = Manifest(
-        format=1,
-        max_length=config.max_length,
-        max_unit_tokens=config.max_unit_tokens,
-        seed=config.seed,
-        vocabulary=_vocabulary_facts(vocabulary),
-        tokenizer=tokenizer.settings,
-        segmenter={
-            "name": segmenter.name,
-            "version": segmenter.version,
-            "fingerprint": segmenter.fingerprint,
-        },
-        corpus={
-            "paths": paths,
-            "characters": seen.total,
-            "unknown_rate": float(counts[vocabulary.unk_id] / max(1, counts.sum())),
-        },
-        unigram_entropy_nats=unigram_entropy_nats(counts),
-        **{
-            name: writer.finish(config.examples_per_shard, config.seed)
-            for name, writer in writers.items()
-        },
-    )
-    if not manifest.train.examples:
-        raise ValueError(
-            f"corpus {' '.join(corpus)}: holds no text to train on; documents are separated by "
-            f"blank lines, and {config.held_out_rate:.0%} of them are held out"
-        )
-    write_manifest(out, manifest)
-    return manifest
+    try:
+        return _Build(config, text, out, progress, segmenter, workers).run(given)
+    except OSError as error:
+        give_up_folder(out)
+        if error.errno in _DISK_FULL:
+            raise OSError(f"{out}: cannot be written, the disk is full ({error})") from error
+        raise
+    except BaseException:
+        give_up_folder(out)
+        raise
 
 
 def corpus_paths(corpus: Sequence[str]) -> list[str]:
-    """The files of a corpus, or `demo`.
+    """The files of a corpus, or `demo`, with their weights where they have some.
 
     Raises:
       ValueError: a path leads to no file.
     """
-    if list(corpus) == [DEMO]:
-        return [DEMO]
-    return [str(path) for path in list_corpus_files(corpus)]
+    return Corpus(corpus, "refuse", 0).paths
 
 
-class _Counter:
-    """Counts the characters of the documents that pass by."""
+def build_facts(folder: str | Path) -> dict[str, str]:
+    """What a folder of records tells of its build, name → value.
 
-    def __init__(self):
-        self.total = 0
-
-    def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
-        for document in documents:
-            self.total += sum(map(len, document))
-            yield document
+    Raises:
+      ValueError: no finished folder of records.
+    """
+    return build_report.build_facts(read_manifest(folder), read_build_times(folder))
 
 
-def _documents(
-    corpus: Sequence[str], stage: str, progress: Progress, total: int | None = None
+class _Build:
+    """One build, in a folder that is ours."""
+
+    def __init__(
+        self,
+        config: RecordsConfig,
+        text: Corpus,
+        out: Path,
+        progress: Progress,
+        segmenter: Segmenter,
+        workers: int,
+    ):
+        self._config, self._text, self._out = config, text, out
+        self._progress, self._segmenter, self._workers = progress, segmenter, workers
+        self._seconds: Counter[str] = Counter()
+
+    def run(self, given: Vocabulary | None) -> Manifest:
+        """Reads the text as often as needed: for weights, for a vocabulary, for records."""
+        started = time.perf_counter()
+        shares = self._text.mix(self._progress)
+        total = None
+        if given is None:
+            counts = ReadCounts()
+            given = _vocabulary_of(
+                self._config, _told(self._text, counts, "words counted", self._progress), self._text
+            )
+            total = counts.characters
+        self._seconds["vocabulary"] = time.perf_counter() - started
+        file = self._out / _vocabulary_file(given)
+        save_vocabulary(given, file)
+        manifest = self._records(given, file, shares, total)
+        times = BuildTimes(
+            workers=self._workers,
+            seconds=time.perf_counter() - started,
+            stage_seconds={name: float(value) for name, value in self._seconds.items()},
+        )
+        write_build_times(self._out, times)
+        build_report.write_report(self._out, manifest, times)
+        write_manifest(self._out, manifest)
+        return manifest
+
+    def _records(
+        self, vocabulary: Vocabulary, file: Path, shares: tuple[Share, ...], total: int | None
+    ) -> Manifest:
+        config = self._config
+        read = ReadCounts()
+        met = BlockCounts(vocabulary.size, config.max_unit_tokens, config.max_length)
+        writers = [SplitWriter(self._out, "train"), SplitWriter(self._out, "held_out")]
+        documents = _told(self._text, read, "text into records", self._progress, total)
+        blocks = self._timed("read", cut_into_blocks(documents))
+        try:
+            for built in build_blocks(blocks, config, file, self._workers):
+                met.add(built.counts)
+                writing = time.perf_counter()
+                for writer, packed in zip(writers, (built.train, built.held_out), strict=True):
+                    writer.add(packed)
+                met.seconds["shards"] += time.perf_counter() - writing
+            writing = time.perf_counter()
+            train, held_out = (w.finish(config.examples_per_shard, config.seed) for w in writers)
+            met.seconds["shards"] += time.perf_counter() - writing
+        finally:
+            for writer in writers:
+                writer.close()
+        self._seconds.update(met.seconds)
+        assert not met.numbers["lost_tokens"], f"{met.numbers['lost_tokens']} tokens were lost"
+        assert met.numbers["tokens"] == train.tokens + held_out.tokens
+        if not train.examples:
+            raise ValueError(
+                f"corpus {' '.join(self._text.paths[:3])}: holds no text to train on; documents "
+                f"are separated by blank lines, and {config.held_out_rate:.0%} of them are held out"
+            )
+        return Manifest(
+            format=1,
+            max_length=config.max_length,
+            max_unit_tokens=config.max_unit_tokens,
+            seed=config.seed,
+            vocabulary=_vocabulary_facts(vocabulary),
+            tokenizer={
+                "lower_case": config.lower_case,
+                "strip_accents": config.lower_case and config.strip_accents,
+                "vocabulary_sha256": vocabulary.sha256,
+            },
+            segmenter={
+                "name": self._segmenter.name,
+                "version": self._segmenter.version,
+                "fingerprint": self._segmenter.fingerprint,
+            },
+            corpus=_corpus_facts(self._text, shares, read, met, vocabulary),
+            unigram_entropy_nats=unigram_entropy_nats(met.token_ids),
+            statistics=_statistics(read, met, vocabulary),
+            train=train,
+            held_out=held_out,
+        )
+
+    def _timed(self, stage: str, blocks: Iterable[list[Document]]) -> Iterator[list[Document]]:
+        """Passes blocks on, and counts the time it takes to get them."""
+        blocks = iter(blocks)
+        while True:
+            started = time.perf_counter()
+            block = next(blocks, None)
+            self._seconds[stage] += time.perf_counter() - started
+            if block is None:
+                return
+            yield block
+
+
+def _told(
+    text: Corpus, counts: ReadCounts, stage: str, progress: Progress, total: int | None = None
 ) -> Iterator[Document]:
-    """All documents of the corpus, each told to `progress`."""
-    documents = demo_documents() if list(corpus) == [DEMO] else read_documents(corpus)
-    counter = _Counter()
-    for document in counter.watch(documents):
-        progress(stage, counter.total, total)
+    """The documents of a corpus, each told to `progress`."""
+    for document in text.documents(counts):
+        progress(stage, counts.characters, total)
         yield document
 
 
-def _with_splits(
-    documents: Iterable[Document], splits: deque[tuple[str, bytes]], config: RecordsConfig
-) -> Iterator[Document]:
-    """Notes for each document, in their order, its part and its fingerprint."""
-    for document in documents:
-        held_out = is_held_out("\n".join(document), config.held_out_rate, config.seed)
-        splits.append(("held_out" if held_out else "train", fingerprint(document)))
-        yield document
-
-
-def _vocabulary_of(config: RecordsConfig, documents: Iterable[Document]) -> Vocabulary:
+def _vocabulary_of(
+    config: RecordsConfig, documents: Iterable[Document], text: Corpus
+) -> Vocabulary:
     lines = (line for document in documents for line in document)
+    first = next(lines, None)
+    if first is None:
+        raise ValueError(f"corpus {' '.join(text.paths[:3])}: holds no text")
+    lines = (line for part in ([first], lines) for line in part)
     return build_vocabulary(lines, config.vocab_size, config.lower_case, config.strip_accents)
+
+
+def _vocabulary_file(vocabulary: Vocabulary) -> str:
+    return "spiece.model" if vocabulary.sentencepiece_model else "vocab.txt"
 
 
 def _vocabulary_facts(vocabulary: Vocabulary) -> VocabularyFacts:
     return VocabularyFacts(
-        file=VOCABULARY_FILE,
+        file=_vocabulary_file(vocabulary),
         size=vocabulary.size,
         sha256=vocabulary.sha256,
         unk_id=vocabulary.unk_id,
@@ -213,3 +279,47 @@ def _vocabulary_facts(vocabulary: Vocabulary) -> VocabularyFacts:
         sep_id=vocabulary.sep_id,
         mask_id=vocabulary.mask_id,
     )
+
+
+def _corpus_facts(
+    text: Corpus,
+    shares: tuple[Share, ...],
+    read: ReadCounts,
+    met: BlockCounts,
+    vocabulary: Vocabulary,
+) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "paths": text.paths,
+        "characters": read.characters,
+        "unknown_rate": float(met.token_ids[vocabulary.unk_id] / max(1, met.token_ids.sum())),
+    }
+    return facts | ({"shares": [share._asdict() for share in shares]} if shares else {})
+
+
+def _statistics(read: ReadCounts, met: BlockCounts, vocabulary: Vocabulary) -> Statistics:
+    lengths = np.arange(len(met.examples))
+    places = int(met.examples.sum()) * (len(met.examples) - 1)
+    return Statistics(
+        files=read.files,
+        documents=read.documents,
+        duplicates=read.duplicates,
+        left_out=read.left_out,
+        cut_documents=read.cut_documents,
+        bad_lines=read.bad_lines,
+        lines=read.lines,
+        characters=read.characters,
+        sentences=met.numbers["sentences"],
+        tokens=met.numbers["tokens"],
+        lost_tokens=met.numbers["lost_tokens"],
+        unknown_tokens=int(met.token_ids[vocabulary.unk_id]),
+        padding_rate=1 - float((met.examples * lengths).sum() / max(1, places)),
+        one_segment_examples=met.numbers["one_segment"],
+        two_segment_examples=met.numbers["two_segments"],
+        words=_by_length(met.words),
+        units=_by_length(met.units),
+        example_lengths=_by_length(met.examples),
+    )
+
+
+def _by_length(counts: np.ndarray) -> dict[str, int]:
+    return {str(length): int(counts[length]) for length in np.flatnonzero(counts)}

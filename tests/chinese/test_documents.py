@@ -231,7 +231,7 @@ def test_every_task_file_is_read_without_its_labels(data_folder):
 def test_repeated_documents_are_dropped_and_counted():
     counts = ReadCounts()
     documents = [["甲", "乙"], ["甲"], ["甲", "乙"], ["甲乙"], ["甲"]]
-    assert list(without_duplicates(documents, counts)) == [["甲", "乙"], ["甲"], ["甲乙"]]
+    assert list(without_duplicates(documents, counts, set())) == [["甲", "乙"], ["甲"], ["甲乙"]]
     assert counts.duplicates == 2
 
 

@@ -1,0 +1,233 @@
+"""Blocks of documents into packed records, in this process or in several, always in order."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from chinese.corpus import (
+    EncodeCounts,
+    Example,
+    build_examples,
+    count_text_tokens,
+    document_rng,
+    encode_documents,
+)
+from chinese.documents import Document, fingerprint, is_held_out
+from chinese.segmentation import make_segmenter
+from chinese.tokenizer import Tokenizer
+from chinese.vocab import load_vocabulary
+from electra_tf.config import RecordsConfig
+from electra_tf.data.records import PackedRecords, pack_examples
+
+BLOCK_CHARACTERS = 1 << 18
+
+Block = list[Document]
+
+
+class BlockCounts:
+    """What was met in blocks; adding blocks up gives the counts of the corpus.
+
+    Attributes:
+        numbers: by name: sentences, tokens, lost_tokens, one_segment, two_segments, rows_tokens.
+        token_ids: int64 [V], how often each token stands in the training text.
+        words: int64 [17], by length in characters, the last for 16 and more.
+        units: int64 [cap + 1], by length in tokens.
+        examples: int64 [L + 1], by length in tokens, [CLS] and [SEP] included.
+        seconds: by stage.
+    """
+
+    def __init__(self, vocab_size: int, max_unit_tokens: int, max_length: int):
+        self.numbers: Counter[str] = Counter()
+        self.token_ids = np.zeros(vocab_size, np.int64)
+        self.words = np.zeros(17, np.int64)
+        self.units = np.zeros(max_unit_tokens + 1, np.int64)
+        self.examples = np.zeros(max_length + 1, np.int64)
+        self.seconds: Counter[str] = Counter()
+
+    def add(self, other: BlockCounts) -> None:
+        """Adds the counts of another block."""
+        self.numbers.update(other.numbers)
+        self.seconds.update(other.seconds)
+        for name in ("token_ids", "words", "units", "examples"):
+            getattr(self, name).__iadd__(getattr(other, name))
+
+
+class BuiltBlock(NamedTuple):
+    """A block as records, held-out documents apart."""
+
+    train: PackedRecords
+    held_out: PackedRecords
+    counts: BlockCounts
+
+
+def cut_into_blocks(documents: Iterable[Document]) -> Iterator[Block]:
+    """Yields documents in groups of about `BLOCK_CHARACTERS`."""
+    block: Block = []
+    size = 0
+    for document in documents:
+        block.append(document)
+        size += sum(map(len, document))
+        if size >= BLOCK_CHARACTERS:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
+
+
+class BlockBuilder:
+    """Stages 3 to 8 for one block at a time.
+
+    Args:
+      config: how text becomes records.
+      vocabulary_file: `vocab.txt` or a SentencePiece model.
+    """
+
+    def __init__(self, config: RecordsConfig, vocabulary_file: str | Path):
+        self._config = config
+        self._vocabulary = load_vocabulary(vocabulary_file)
+        self._tokenizer = Tokenizer(self._vocabulary, config.lower_case, config.strip_accents)
+        self._segmenter = make_segmenter(config.segmenter)
+
+    def build(self, block: Block) -> BuiltBlock:
+        """Gives the records of a block: a function of the block alone."""
+        config = self._config
+        counts = BlockCounts(self._vocabulary.size, config.max_unit_tokens, config.max_length)
+        met = EncodeCounts()
+        encoded = list(
+            encode_documents(
+                block, self._tokenizer, self._segmenter, config.max_unit_tokens, counts=met
+            )
+        )
+        started = time.perf_counter()
+        rows: tuple[list[Example], list[Example]] = ([], [])
+        held_out = [
+            is_held_out("\n".join(document), config.held_out_rate, config.seed)
+            for document in block
+        ]
+        for document, numbers, is_apart in zip(block, encoded, held_out, strict=True):
+            examples = list(
+                build_examples(
+                    numbers,
+                    config.max_length,
+                    document_rng(config.seed, fingerprint(document)),
+                    self._vocabulary.cls_id,
+                    self._vocabulary.sep_id,
+                    config.one_segment_rate,
+                    config.short_example_rate,
+                )
+            )
+            counts.numbers["tokens"] += len(numbers.ids)
+            counts.numbers["lost_tokens"] += len(numbers.ids) - count_text_tokens(examples)
+            if not is_apart:
+                counts.token_ids += np.bincount(numbers.ids, minlength=self._vocabulary.size)
+            rows[is_apart].extend(examples)
+        _count_examples(counts, rows[0] + rows[1])
+        packing = time.perf_counter()
+        num_apart = sum(held_out)
+        train = pack_examples(rows[0], len(block) - num_apart)
+        apart = pack_examples(rows[1], num_apart)
+        counts.numbers["sentences"] = met.sentences
+        counts.words += met.words
+        counts.seconds.update(met.seconds)
+        counts.seconds["examples"] = packing - started
+        counts.seconds["records"] = time.perf_counter() - packing
+        return BuiltBlock(train, apart, counts)
+
+
+def _count_examples(counts: BlockCounts, examples: list[Example]) -> None:
+    if not examples:
+        return
+    sizes = [len(example.input_ids) for example in examples]
+    counts.examples += np.bincount(sizes, minlength=len(counts.examples))
+    has_two = sum(bool(example.segment_ids[-1]) for example in examples)
+    counts.numbers["two_segments"] += has_two
+    counts.numbers["one_segment"] += len(examples) - has_two
+    # Unit ids begin at 1 in every example: make them differ between examples.
+    units = np.concatenate([example.unit_ids for example in examples])
+    row = np.repeat(np.arange(len(examples)), sizes)
+    of_text = units > 0
+    firsts = np.flatnonzero(np.diff((row << 32 | units)[of_text], prepend=-1))
+    lengths = np.diff(firsts, append=np.count_nonzero(of_text))
+    counts.units += np.bincount(lengths, minlength=len(counts.units))
+
+
+def build_blocks(
+    blocks: Iterable[Block], config: RecordsConfig, vocabulary_file: str | Path, workers: int
+) -> Iterator[BuiltBlock]:
+    """Yields the blocks as records, in their order, so the number of workers changes nothing.
+
+    Workers are spawned, not forked: a forked TensorFlow hangs. At most three blocks for each wait
+    in memory.
+
+    Args:
+      blocks: documents, as `cut_into_blocks` yields them.
+      config: how text becomes records.
+      vocabulary_file: read by every worker.
+      workers: processes; 1 = this one.
+
+    Raises:
+      ChildProcessError: a worker died.
+    """
+    if workers == 1:
+        yield from map(BlockBuilder(config, vocabulary_file).build, blocks)
+        return
+    pool = ProcessPoolExecutor(
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(config, vocabulary_file),
+    )
+    waiting: deque[Future[BuiltBlock]] = deque()
+    try:
+        for block in blocks:
+            waiting.append(pool.submit(_build, block))
+            if len(waiting) >= 3 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool:
+        raise ChildProcessError(
+            f"one of {workers} worker processes ended before its work was done: killed, or out of "
+            f"memory (each takes about 1 GB)? Give fewer --workers, then build again"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_builder: BlockBuilder | None = None  # of this worker process; a pool hands its tasks nothing else
+
+
+def _start_worker(config: RecordsConfig, vocabulary_file: str | Path) -> None:
+    global _builder
+    # One core each, and no worker takes the memory of a GPU. TensorFlow reads this when it starts
+    # its devices, which it has not done yet.
+    os.environ.update(
+        TF_NUM_INTRAOP_THREADS="1", TF_NUM_INTEROP_THREADS="1", CUDA_VISIBLE_DEVICES="-1"
+    )
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends us
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _builder = BlockBuilder(config, vocabulary_file)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)  # it was killed, and the queue it leaves behind would keep us waiting for ever
+
+
+def _build(block: Block) -> BuiltBlock:
+    assert _builder is not None
+    return _builder.build(block)
