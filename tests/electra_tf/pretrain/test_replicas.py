@@ -33,7 +33,7 @@ def train(make_run, tmp_path_factory):
             capture_output=True,
             text=True,
             env=environment,
-            timeout=600,
+            timeout=1800,
         )
         assert finished.returncode == 0, finished.stderr[-3000:]
         return {path.stem: read(path) for path in folder.glob("*.npz")}

@@ -22,7 +22,7 @@ def run_script():
             capture_output=True,
             text=True,
             env=environment,
-            timeout=300,
+            timeout=1200,
         )
         assert finished.returncode == 0, finished.stderr[-3000:]
         return json.loads(finished.stdout.splitlines()[-1])
