@@ -15,6 +15,7 @@ Rate = Annotated[float, Field(ge=0.0, le=1.0)]
 PositiveInt = Annotated[int, Field(ge=1)]
 NonNegativeInt = Annotated[int, Field(ge=0)]
 PositiveFloat = Annotated[float, Field(gt=0.0)]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
 NonNegativeFloat = Annotated[float, Field(ge=0.0)]
 
 
@@ -144,13 +145,13 @@ class EvaluationConfig(Section):
     every_steps: PositiveInt = Field(description="training steps between two evaluations")
     batch_size: PositiveInt = Field(description="examples of one batch, over all devices")
     max_batches: PositiveInt = Field(description="batches of one evaluation at the most")
-    seed: NonNegativeInt = Field(description="of masks and drawn tokens")
+    seed: Seed = Field(description="of masks and drawn tokens")
 
 
 class PretrainConfig(Section):
     """One pre-training run, whole."""
 
-    seed: NonNegativeInt = Field(description="of weights, data order, masks, draws, dropout")
+    seed: Seed = Field(description="of weights, data order, masks, draws, dropout")
     data: DataConfig
     discriminator: EncoderConfig
     generator: EncoderConfig
@@ -186,7 +187,7 @@ class RecordsConfig(Section):
     `build_pretraining_dataset.py`.
     """
 
-    seed: NonNegativeInt = Field(description="of segments, short examples and shuffling")
+    seed: Seed = Field(description="of segments, short examples and shuffling")
     max_length: Annotated[int, Field(ge=8)] = Field(description="tokens of an example at most")
     segmenter: Literal["auto", "jieba", "rjieba", "given", "characters"] = Field(
         description="who finds the words; auto = rjieba, jieba where an option needs it"

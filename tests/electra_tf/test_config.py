@@ -94,6 +94,7 @@ def test_set_changes_one_key_and_reads_numbers_as_people_write_them():
         ("schedule.warmup_steps=999999", "schedule.warmup_steps 999999 is more than"),
         ("no_equals_sign", "write section.key=value"),
         ("seed.deeper=1", "seed is not a section"),
+        ("seed=2147483648", "seed is 2147483648"),
         ("seed=[1", "not valid YAML"),
     ],
 )

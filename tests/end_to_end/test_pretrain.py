@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # A run of seconds: small networks, twelve steps, a checkpoint after every third.
 TINY = {
     "data.max_length": 32,
+    "discriminator.initializer_stddev": 0.02,
+    "generator.initializer_stddev": 0.02,
     "discriminator.embedding_size": 16,
     "discriminator.hidden_size": 16,
     "discriminator.intermediate_size": 32,
