@@ -311,17 +311,19 @@ def _assemble(
 ) -> Example:
     a_size, b_size = middle - start, end - middle
     size = a_size + 2 + (b_size + 1 if b_size else 0)
-    input_ids = np.full(size, sep_id, dtype=np.int32)
+    input_ids, units = np.empty((2, size), dtype=np.int32)
     segment_ids = np.zeros(size, dtype=np.int32)
-    units = np.zeros(size, dtype=np.int32)
-    first_unit = document.unit_ids[start] - 1
-    input_ids[0] = cls_id
-    input_ids[1 : a_size + 1] = document.ids[start:middle]
-    units[1 : a_size + 1] = document.unit_ids[start:middle] - first_unit
+    after_a = a_size + 1
+    input_ids[0], units[0] = cls_id, 0
+    input_ids[1:after_a] = document.ids[start:middle]
+    units[1:after_a] = document.unit_ids[start:middle]
+    input_ids[after_a] = input_ids[-1] = sep_id
     if b_size:
-        input_ids[a_size + 2 : -1] = document.ids[middle:end]
-        units[a_size + 2 : -1] = document.unit_ids[middle:end] - first_unit
-        segment_ids[a_size + 2 :] = 1
+        input_ids[after_a + 1 : -1] = document.ids[middle:end]
+        units[after_a + 1 : -1] = document.unit_ids[middle:end]
+        segment_ids[after_a + 1 :] = 1
+    units -= document.unit_ids[start] - 1
+    units[0] = units[after_a] = units[-1] = 0
     return Example(input_ids, segment_ids, units)
 
 

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
 from typing import NamedTuple
@@ -82,18 +82,24 @@ def _folding(lower_case: bool, strip_accents: bool) -> _Folding:
     )
 
 
-def _fold_each(lower_case: bool, strip_accents: bool) -> list[str]:
-    """Gives the folded text of every code point; "" where nothing is left."""
-    characters = list(map(chr, range(NUM_CODE_POINTS)))
-    if not lower_case:
-        return characters
-    # All at once, each on its own line, where it has no context.
-    characters[ord("\n")] = " "
-    joined = "\n".join(characters).lower()
-    if strip_accents:
-        marks = {c: None for c in range(NUM_CODE_POINTS) if unicodedata.category(chr(c)) == "Mn"}
-        joined = unicodedata.normalize("NFD", joined).translate(marks)
-    return joined.split("\n")
+def _fold_each(lower_case: bool, strip_accents: bool) -> Iterator[str]:
+    """Yields the folded text of every code point; "" where nothing is left."""
+    for characters in _some_characters():
+        if lower_case:
+            # Many at once, each on its own line, where it has no context.
+            joined = "\n".join(characters).lower()
+            if strip_accents:
+                joined = unicodedata.normalize("NFD", joined)
+                joined = "".join(c for c in joined if unicodedata.category(c) != "Mn")
+            characters = joined.split("\n")
+        yield from characters
+
+
+def _some_characters() -> Iterator[list[str]]:
+    """Yields all characters in portions, a blank for the line end: all at once take 200 MB."""
+    for first in range(0, NUM_CODE_POINTS, 1 << 14):
+        characters = map(chr, range(first, min(first + (1 << 14), NUM_CODE_POINTS)))
+        yield [character if character != "\n" else " " for character in characters]
 
 
 def _young_punctuation() -> frozenset[str]:
@@ -117,11 +123,14 @@ def _case_edges() -> tuple[np.ndarray, np.ndarray]:
 
     Asked of Python itself, by the sigma that becomes final only after a cased character.
     """
-    every = [c if c != "\n" else " " for c in map(chr, range(NUM_CODE_POINTS))]
-    after = "\n".join(f"{c}\u03a3" for c in every).lower().split("\n")
-    beyond = "\n".join(f"a{c}\u03a3" for c in every).lower().split("\n")
-    cased = np.array([text[-1] == "\u03c2" for text in after])
-    ignored = np.array([text[-1] == "\u03c2" for text in beyond]) & ~cased
+    cased, ignored = [], []
+    for every in _some_characters():
+        after = "\n".join(f"{c}\u03a3" for c in every).lower().split("\n")
+        beyond = "\n".join(f"a{c}\u03a3" for c in every).lower().split("\n")
+        cased.append([text[-1] == "\u03c2" for text in after])
+        ignored.append([text[-1] == "\u03c2" for text in beyond])
+    cased = np.concatenate(cased)
+    ignored = np.concatenate(ignored) & ~cased
     ignored |= character_classes() == DELETED
     return _edges(cased & ~ignored), _edges(ignored)
 

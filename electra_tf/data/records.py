@@ -106,8 +106,11 @@ def _record(row: Sequence[bytes]) -> bytes:
 def _varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
     """Protobuf's variable-length integers, 7 bits a byte, and where each of them ends."""
     values = np.asarray(values, np.int64).view(np.uint64)  # so that a negative one takes ten bytes
+    largest = int(values.max(initial=0))
+    if largest < 128:  # segments always, units mostly
+        return values.astype(np.uint8).tobytes(), np.arange(1, len(values) + 1)
     sizes = np.ones(len(values), np.int64)
-    for bits in range(7, int(values.max(initial=0)).bit_length(), 7):
+    for bits in range(7, largest.bit_length(), 7):
         sizes += values >> bits > 0
     ends = np.cumsum(sizes)
     starts = ends - sizes
@@ -120,6 +123,7 @@ def _varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
     return packed.tobytes(), ends
 
 
+@lru_cache(maxsize=1 << 14)
 def _varint(value: int) -> bytes:
     bits = [value >> shift & 0x7F for shift in range(0, max(value.bit_length(), 1), 7)]
     return bytes([*(part | 0x80 for part in bits[:-1]), bits[-1]])

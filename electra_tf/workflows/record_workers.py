@@ -112,6 +112,7 @@ class BlockBuilder:
         )
         started = time.perf_counter()
         rows: tuple[list[Example], list[Example]] = ([], [])
+        training_ids = [np.zeros(0, np.int32)]
         held_out = [
             is_held_out("\n".join(document), config.held_out_rate, config.seed)
             for document in block
@@ -131,8 +132,11 @@ class BlockBuilder:
             counts.numbers["tokens"] += len(numbers.ids)
             counts.numbers["lost_tokens"] += len(numbers.ids) - count_text_tokens(examples)
             if not is_apart:
-                counts.token_ids += np.bincount(numbers.ids, minlength=self._vocabulary.size)
+                training_ids.append(numbers.ids)
             rows[is_apart].extend(examples)
+        counts.token_ids += np.bincount(
+            np.concatenate(training_ids), minlength=self._vocabulary.size
+        )
         _count_examples(counts, rows[0] + rows[1])
         packing = time.perf_counter()
         num_apart = sum(held_out)
