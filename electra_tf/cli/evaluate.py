@@ -23,10 +23,9 @@ def evaluate(
 
       electra-tf evaluate runs/demo
     """
-    from electra_tf.workflows.pretrain import RECORDS
-    from electra_tf.workflows.pretrain import evaluate as workflow
+    from electra_tf.workflows.pretrain import evaluate_run
 
-    step, metrics = workflow(run, records or run / RECORDS)
+    step, metrics = evaluate_run(run, records)
     show_table(
         f"{run}, step {step:,}, held-out text",
         {name: f"{value:.4f}" for name, value in metrics.items()},

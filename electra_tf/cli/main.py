@@ -52,7 +52,7 @@ def main() -> None:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("\nstopped; the same command goes on from the last checkpoint", file=sys.stderr)
+        print("\nstopped; run the same command again to go on", file=sys.stderr)
         sys.exit(130)
 
 

@@ -95,9 +95,13 @@ def pretrain(
         restored = restore_newest(parts.checkpoint, folder / CHECKPOINTS)
         for path in restored.damaged:
             listener.say(f"{path} is damaged and was left out")
-        was_finished = _step(parts) >= config.training.train_steps and is_written(folder)
         log = RunLog(
             folder / METRICS, parts.trainer.data_step, config.training.train_steps, listener
+        )
+        was_finished = (
+            _step(parts) >= config.training.train_steps
+            and is_written(folder)
+            and bool(log.evaluations())
         )
         if not was_finished:
             if restored.path:
@@ -262,7 +266,7 @@ def _train(config: PretrainConfig, parts: _Parts, log: RunLog, folder: Path) -> 
         )
         while True:
             step = _step(parts)
-            if (step % every == 0 or step == last) and not log.has_evaluation(step):
+            if (step % every == 0 or step >= last) and not log.has_evaluation(step):
                 controller.evaluate()
             if step >= last:
                 break

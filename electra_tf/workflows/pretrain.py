@@ -8,12 +8,13 @@ from pathlib import Path
 from electra_tf.config import PretrainConfig, RecordsConfig
 from electra_tf.data.manifest import MANIFEST, read_manifest
 from electra_tf.pretrain.run import RunResult, evaluate, pretrain
+from electra_tf.pretrain.run_folder import CONFIG
 from electra_tf.training.report import Listener
 from electra_tf.workflows.records import Progress, build_records, corpus_paths
 
 RECORDS = "records"
 
-__all__ = ["RECORDS", "evaluate", "pretrain", "pretrain_from_text"]
+__all__ = ["evaluate_run", "pretrain", "pretrain_from_text"]
 
 
 def pretrain_from_text(
@@ -61,6 +62,21 @@ def pretrain_from_text(
             f"{manifest.vocabulary.size:,}"
         )
     return pretrain(config, records, folder, listener)
+
+
+def evaluate_run(
+    folder: str | Path, records: str | Path | None = None
+) -> tuple[int, dict[str, float]]:
+    """Evaluates the newest checkpoint of a run, by default on the records it built for itself.
+
+    Raises:
+      ValueError: as `evaluate`; also where the run was trained on records that stand elsewhere.
+    """
+    folder = Path(folder)
+    own = folder / RECORDS
+    if records is None and (folder / CONFIG).exists() and not own.exists():
+        raise ValueError(f"{folder}: was trained on records that stand elsewhere; give --records")
+    return evaluate(folder, records or own)
 
 
 def _check_same_corpus(records: Path, corpus: Sequence[str]) -> None:

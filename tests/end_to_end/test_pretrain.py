@@ -195,6 +195,27 @@ def test_a_run_can_be_made_longer_but_not_other(place, finished):
     assert "Traceback" not in done.stderr
 
 
+def test_a_run_that_lost_its_metrics_is_evaluated_again(place, finished):
+    out = finished[0]
+    path = out / "metrics.jsonl"
+    events = path.read_text()
+    path.unlink()
+    before = weights(out)
+    try:
+        run("pretrain", "--corpus", place / "corpus.txt", "--out", out, *sets())
+        assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [12]
+        assert same(before, weights(out))
+    finally:
+        path.write_text(events)
+
+
+def test_evaluate_asks_for_records_that_stand_elsewhere(place, finished):
+    done = run("evaluate", place / "killed", check=False)
+    assert done.returncode == 1
+    assert "give --records" in done.stderr
+    assert run("evaluate", place / "killed", "--records", finished[0] / "records").stdout
+
+
 def test_records_that_do_not_fit_are_refused_by_name(place, finished):
     records = finished[0] / "records"
     out = place / "other"
