@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -32,6 +32,14 @@ def build(
     on_bad_text: Annotated[
         str, typer.Option("--on-bad-text", help="Lines that cannot be read: refuse, or skip.")
     ] = "refuse",
+    runner: Annotated[
+        str | None,
+        typer.Option("--runner", help="Apache Beam instead: direct, flink, spark or dataflow."),
+    ] = None,
+    runner_options: Annotated[
+        list[str] | None,
+        typer.Option("--runner-option", help="Of Beam: --runner-option=--flink_master=HOST:8081."),
+    ] = None,
     overrides: Set = None,
 ) -> None:
     """Build TFRecord shards with a manifest.
@@ -52,15 +60,24 @@ def build(
 
     from electra_tf.workflows.records import build_facts, build_records
 
-    with Display() as display:
-        build_records(
-            how, corpus or ["demo"], out, display.progress, vocab, workers, _checked(on_bad_text)
-        )
+    texts, bad_text = corpus or ["demo"], _one_of("--on-bad-text", on_bad_text, "refuse", "skip")
+    if runner is not None:
+        _one_of("--runner", runner, "direct", "flink", "spark", "dataflow")
+        if vocab is None:
+            raise ValueError("--runner needs --vocab; make one with `electra-tf vocab build`")
+        try:
+            from electra_tf.workflows.beam_records import build_records_on
+        except ModuleNotFoundError:
+            raise ValueError("--runner needs Apache Beam: pip install 'electra-tf[beam]'") from None
+        build_records_on(runner, runner_options or [], how, texts, out, vocab, bad_text)
+    else:
+        with Display() as display:
+            build_records(how, texts, out, display.progress, vocab, workers, bad_text)
     show_table(str(out), build_facts(out))
     console.print(f"report: {out / 'report.html'}", markup=False)
 
 
-def _checked(on_bad_text: str) -> Literal["refuse", "skip"]:
-    if on_bad_text not in ("refuse", "skip"):
-        raise ValueError(f"--on-bad-text is {on_bad_text}: choose refuse or skip")
-    return "skip" if on_bad_text == "skip" else "refuse"
+def _one_of(option: str, value: str, *choices: str) -> Any:
+    if value not in choices:
+        raise ValueError(f"{option} is {value}: choose one of {', '.join(choices)}")
+    return value

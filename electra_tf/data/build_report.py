@@ -78,13 +78,13 @@ def _shares(table: Mapping[str, int], num_shown: int) -> str:
     return ", ".join(f"{count / total:.1%}" for count in counts)
 
 
-def write_report(folder: str | Path, manifest: Manifest, times: BuildTimes) -> None:
+def write_report(folder: str | Path, manifest: Manifest, times: BuildTimes | None) -> None:
     """Writes `report.html`: one file, no script, nothing fetched; for screen, phone and paper."""
     text = report_html(str(Path(folder).resolve().name), manifest, times)
     (Path(folder) / REPORT).write_text(text, encoding="utf-8", errors="replace")
 
 
-def report_html(title: str, manifest: Manifest, times: BuildTimes) -> str:
+def report_html(title: str, manifest: Manifest, times: BuildTimes | None) -> str:
     """The page; every text in it is escaped."""
     parts = [f"<h1>Records: {escape(title)}</h1>", _table(build_facts(manifest, times))]
     found = manifest.statistics
@@ -94,9 +94,10 @@ def report_html(title: str, manifest: Manifest, times: BuildTimes) -> str:
             _bars("Masked together, in tokens", found.units),
             _bars("Examples by length, in tokens", _grouped(found.example_lengths, 16)),
         ]
-    stages = {name: round(value, 1) for name, value in times.stage_seconds.items()}
+    if times is not None:
+        stages = {name: round(value, 1) for name, value in times.stage_seconds.items()}
+        parts.append(_bars("Seconds by stage, all workers together", stages))
     parts += [
-        _bars("Seconds by stage, all workers together", stages),
         "<h2>How it was made</h2>",
         _table(_how(manifest)),
         "<h2>Shards</h2>",

@@ -7,6 +7,7 @@ length, at most max_length, without padding.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import struct
 import zlib
@@ -15,7 +16,7 @@ from contextlib import ExitStack, suppress
 from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import IO, Literal, NamedTuple, get_args
 
 import numpy as np
 import tensorflow as tf
@@ -24,6 +25,7 @@ from electra_tf.data.manifest import BUILD_TIMES, MANIFEST, Shard, Split
 
 FEATURES = ("input_ids", "segment_ids", "unit_ids")
 SplitName = Literal["train", "held_out"]
+SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 MAX_OPEN_FILES = 256
 FRAME_BYTES = 16  # TFRecord: length 8, its checksum 4, the data's checksum 4
 
@@ -193,8 +195,8 @@ class SplitWriter:
         for index, bucket in enumerate(self._fill_buckets(num_shards, key)):
             records = list(_read_packed(bucket))
             order = np.random.default_rng([*key, 1 + index]).permutation(len(records))
-            file = f"{self._name}-{index:05d}-of-{num_shards:05d}.tfrecord"
-            shards.append(_write_shard(self._folder / file, [records[i] for i in order]))
+            file = shard_file(self._name, index, num_shards)
+            shards.append(write_shard(self._folder / file, [records[i] for i in order]))
             bucket.unlink()
         self._spill.unlink()
         return Split(
@@ -291,16 +293,39 @@ def read_records(path: str | Path) -> Iterator[bytes]:
         raise ValueError(f"{path}: truncated or damaged: {error.message}") from None
 
 
+def unpack_records(packed: PackedRecords) -> Iterator[bytes]:
+    """The serialized examples, one by one."""
+    yield from _unpacked(io.BytesIO(packed.data))
+
+
 def _read_packed(path: Path) -> Iterator[bytes]:
     with open(path, "rb", buffering=1 << 20) as file:
-        while head := file.read(_LENGTH.size):
-            (size,) = _LENGTH.unpack(head)
-            record = file.read(size)
-            assert len(record) == size, f"{path} changed while we read it"
-            yield record
+        yield from _unpacked(file)
 
 
-def _write_shard(path: Path, records: list[bytes]) -> Shard:
+def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
+    while head := file.read(_LENGTH.size):
+        (size,) = _LENGTH.unpack(head)
+        record = file.read(size)
+        assert len(record) == size, "a spill file changed while we read it"
+        yield record
+
+
+def shard_file(name: str, index: int, num_shards: int) -> str:
+    """The name of a shard.
+
+    >>> shard_file("train", 0, 12)
+    'train-00000-of-00012.tfrecord'
+    """
+    return f"{name}-{index:05d}-of-{num_shards:05d}.tfrecord"
+
+
+def write_shard(path: Path, records: Sequence[bytes]) -> Shard:
+    """Writes a shard under a temporary name, then renames it.
+
+    Raises:
+      OSError: it cannot be written whole; names it.
+    """
     temporary = path.with_name(path.name + ".tmp")
     try:
         with tf.io.TFRecordWriter(str(temporary)) as writer:

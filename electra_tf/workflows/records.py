@@ -19,6 +19,7 @@ from electra_tf.data import build_report
 from electra_tf.data.manifest import (
     BuildTimes,
     Manifest,
+    Split,
     Statistics,
     VocabularyFacts,
     read_build_times,
@@ -167,7 +168,7 @@ class _Build:
             )
             total = counts.characters
         self._seconds["vocabulary"] = time.perf_counter() - started
-        file = self._out / _vocabulary_file(given)
+        file = self._out / vocabulary_file_name(given)
         save_vocabulary(given, file)
         manifest = self._records(given, file, shares, total)
         times = BuildTimes(
@@ -203,34 +204,16 @@ class _Build:
             for writer in writers:
                 writer.close()
         self._seconds.update(met.seconds)
-        assert not met.numbers["lost_tokens"], f"{met.numbers['lost_tokens']} tokens were lost"
-        assert met.numbers["tokens"] == train.tokens + held_out.tokens
-        if not train.examples:
-            raise ValueError(
-                f"corpus {' '.join(self._text.paths[:3])}: holds no text to train on; documents "
-                f"are separated by blank lines, and {config.held_out_rate:.0%} of them are held out"
-            )
-        return Manifest(
-            format=1,
-            max_length=config.max_length,
-            max_unit_tokens=config.max_unit_tokens,
-            seed=config.seed,
-            vocabulary=_vocabulary_facts(vocabulary),
-            tokenizer={
-                "lower_case": config.lower_case,
-                "strip_accents": config.lower_case and config.strip_accents,
-                "vocabulary_sha256": vocabulary.sha256,
-            },
-            segmenter={
-                "name": self._segmenter.name,
-                "version": self._segmenter.version,
-                "fingerprint": self._segmenter.fingerprint,
-            },
-            corpus=_corpus_facts(self._text, shares, read, met, vocabulary),
-            unigram_entropy_nats=unigram_entropy_nats(met.token_ids),
-            statistics=_statistics(read, met, vocabulary),
-            train=train,
-            held_out=held_out,
+        return make_manifest(
+            config,
+            self._text.paths,
+            shares,
+            read,
+            met,
+            vocabulary,
+            self._segmenter,
+            train,
+            held_out,
         )
 
     def _timed(self, stage: str, blocks: Iterable[list[Document]]) -> Iterator[list[Document]]:
@@ -243,6 +226,53 @@ class _Build:
             if block is None:
                 return
             yield block
+
+
+def make_manifest(
+    config: RecordsConfig,
+    paths: list[str],
+    shares: tuple[Share, ...],
+    read: ReadCounts,
+    met: BlockCounts,
+    vocabulary: Vocabulary,
+    segmenter: Segmenter,
+    train: Split,
+    held_out: Split,
+) -> Manifest:
+    """Puts together what a build has met and written.
+
+    Raises:
+      ValueError: nothing to train on.
+    """
+    assert not met.numbers["lost_tokens"], f"{met.numbers['lost_tokens']} tokens were lost"
+    assert met.numbers["tokens"] == train.tokens + held_out.tokens
+    if not train.examples:
+        raise ValueError(
+            f"corpus {' '.join(paths[:3])}: holds no text to train on; documents are separated by "
+            f"blank lines, and {config.held_out_rate:.0%} of them are held out"
+        )
+    return Manifest(
+        format=1,
+        max_length=config.max_length,
+        max_unit_tokens=config.max_unit_tokens,
+        seed=config.seed,
+        vocabulary=_vocabulary_facts(vocabulary),
+        tokenizer={
+            "lower_case": config.lower_case,
+            "strip_accents": config.lower_case and config.strip_accents,
+            "vocabulary_sha256": vocabulary.sha256,
+        },
+        segmenter={
+            "name": segmenter.name,
+            "version": segmenter.version,
+            "fingerprint": segmenter.fingerprint,
+        },
+        corpus=_corpus_facts(paths, shares, read, met, vocabulary),
+        unigram_entropy_nats=unigram_entropy_nats(met.token_ids),
+        statistics=_statistics(read, met, vocabulary),
+        train=train,
+        held_out=held_out,
+    )
 
 
 def _told(
@@ -265,13 +295,14 @@ def _vocabulary_of(
     return build_vocabulary(lines, config.vocab_size, config.lower_case, config.strip_accents)
 
 
-def _vocabulary_file(vocabulary: Vocabulary) -> str:
+def vocabulary_file_name(vocabulary: Vocabulary) -> str:
+    """The name of a vocabulary in a folder of records."""
     return "spiece.model" if vocabulary.sentencepiece_model else "vocab.txt"
 
 
 def _vocabulary_facts(vocabulary: Vocabulary) -> VocabularyFacts:
     return VocabularyFacts(
-        file=_vocabulary_file(vocabulary),
+        file=vocabulary_file_name(vocabulary),
         size=vocabulary.size,
         sha256=vocabulary.sha256,
         unk_id=vocabulary.unk_id,
@@ -282,14 +313,14 @@ def _vocabulary_facts(vocabulary: Vocabulary) -> VocabularyFacts:
 
 
 def _corpus_facts(
-    text: Corpus,
+    paths: list[str],
     shares: tuple[Share, ...],
     read: ReadCounts,
     met: BlockCounts,
     vocabulary: Vocabulary,
 ) -> dict[str, Any]:
     facts: dict[str, Any] = {
-        "paths": text.paths,
+        "paths": paths,
         "characters": read.characters,
         "unknown_rate": float(met.token_ids[vocabulary.unk_id] / max(1, met.token_ids.sum())),
     }

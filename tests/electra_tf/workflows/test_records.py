@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from chinese.vocab import build_sentencepiece, load_vocabulary, save_vocabulary
+from electra_tf.cli.main import main
 from electra_tf.config import RecordsConfig, load_config
 from electra_tf.data.build_report import report_html
 from electra_tf.data.manifest import BuildTimes, read_build_times, read_manifest
@@ -309,3 +311,21 @@ def test_the_manifest_says_nothing_of_time_or_workers(built):
     text = (built[0] / "manifest.json").read_text(encoding="utf-8")
     assert not {"seconds", "workers"} & set(json.loads(text)["statistics"])
     assert np.isfinite(read_build_times(built[0]).seconds)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--on-bad-text", "ignore"], "--on-bad-text is ignore: choose one of refuse, skip"),
+        (["--runner", "storm"], "--runner is storm: choose one of direct, flink"),
+        (["--runner", "direct"], "--runner needs --vocab"),
+        (["--corpus", "nowhere.txt:0.5"], "corpus nowhere.txt: no file"),
+    ],
+)
+def test_the_command_line_refuses_what_it_does_not_know(tmp_path, capsys, options, message):
+    command = ["electra-tf", "records", "build", "--out", str(tmp_path / "out"), *options]
+    with mock.patch.object(sys, "argv", command), pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
