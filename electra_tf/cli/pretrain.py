@@ -65,8 +65,7 @@ def _summarize(result: RunResult) -> None:
         console.print("To go on: --set training.train_steps=… with a larger number.")
     rows = {
         "generator loss at [MASK]": f"{first['hidden_lm_loss']:.3f} → "
-        f"{last['hidden_lm_loss']:.3f} nats (unigram entropy of the text: "
-        f"{result.unigram_entropy_nats:.3f})",
+        f"{last['hidden_lm_loss']:.3f} nats (unigram entropy {result.unigram_entropy_nats:.3f})",
         "generator accuracy": f"{first['hidden_lm_accuracy']:.1%} → "
         f"{last['hidden_lm_accuracy']:.1%}",
         "discriminator AUC": f"{first['discriminator_auc']:.3f} → {last['discriminator_auc']:.3f}",
