@@ -40,6 +40,29 @@ app.add_typer(segment.app, name="segment")
 app.add_typer(vocab.app, name="vocab")
 
 
+# Commands that take text and nothing else without a name.
+_TAKES_CORPORA = (["pretrain"], ["records", "build"], ["vocab", "build"])
+
+
+def spread_corpora(arguments: list[str]) -> list[str]:
+    """Lets `--corpus` stand once before several paths: the shell makes such of `texts/*.txt`.
+
+    >>> spread_corpora(["pretrain", "--corpus", "a.txt", "b.txt", "--out", "runs/x"])
+    ['pretrain', '--corpus', 'a.txt', '--corpus', 'b.txt', '--out', 'runs/x']
+    >>> spread_corpora(["vocab", "check", "--corpus", "a.txt", "vocab.txt"])
+    ['vocab', 'check', '--corpus', 'a.txt', 'vocab.txt']
+    """
+    if not any(arguments[: len(words)] == words for words in _TAKES_CORPORA):
+        return arguments
+    spread: list[str] = []
+    for argument in arguments:
+        follows_a_corpus = len(spread) > 1 and spread[-2] == "--corpus"
+        if follows_a_corpus and not argument.startswith("-"):
+            spread.append("--corpus")
+        spread.append(argument)
+    return spread
+
+
 def main() -> None:
     """Runs the command; a user's mistake ends with one message and exit code 1."""
     # TensorFlow greets with a page of notes about CPU features, and with an error where there is no
@@ -47,7 +70,7 @@ def main() -> None:
     has_gpu = Path("/dev/nvidiactl").exists()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_gpu else "3")
     try:
-        app()
+        app(spread_corpora(sys.argv[1:]))
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)

@@ -12,8 +12,8 @@ Corpus = Annotated[
     typer.Option(
         "--corpus",
         help="Text: a file, folder or glob (UTF-8 .txt where a blank line ends a document, .jsonl, "
-        "CLUE's .json and .tsv; also .gz). Give it several times for several; a.txt:0.7 weighs "
-        "one. Default: the embedded demo text.",
+        "CLUE's .json and .tsv; also .gz). Several may follow; a.txt:0.7 weighs one. "
+        "Default: the embedded demo text.",
     ),
 ]
 Set = Annotated[

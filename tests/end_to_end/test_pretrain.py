@@ -312,6 +312,16 @@ def test_each_part_works_alone_with_a_given_vocabulary(place):
     assert "holds finished records already" in done.stderr
 
 
+def test_several_paths_may_follow_one_corpus(place):
+    for name in "ab":
+        (place / f"{name}.txt").write_text("\n\n".join(SENTENCES * 50), encoding="utf-8")
+    out = place / "several"
+    files = [place / "a.txt", place / "b.txt"]
+    run("records", "build", "--corpus", *files, "--out", out, "--set", "held_out_rate=0.5")
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["corpus"]["paths"] == list(map(str, files))
+
+
 def test_a_mistake_is_one_line_and_exit_code_1(place):
     cases = {
         ("pretrain", "--corpus", place / "none.txt", "--out", place / "x"): "none.txt",
