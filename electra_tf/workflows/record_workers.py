@@ -195,6 +195,10 @@ def build_blocks(
     )
     waiting: deque[Future[BuiltBlock]] = deque()
     try:
+        # All workers start now. Python 3.11 starts them as work comes in, and waits for ever for
+        # one that it starts while another dies.
+        for _ in range(workers):
+            pool.submit(os.getpid)
         for block in blocks:
             waiting.append(pool.submit(_build, block))
             if len(waiting) >= 3 * workers:
