@@ -11,7 +11,7 @@ import numpy as np
 
 from chinese.vocab import Vocabulary, load_vocabulary, save_vocabulary
 from electra_tf.data.checks import check_shard
-from electra_tf.data.manifest import Manifest, VocabularyFacts, write_manifest
+from electra_tf.data.manifest import Manifest, write_manifest
 from electra_tf.data.records import (
     SplitWriter,
     pack_examples,
@@ -23,6 +23,7 @@ from electra_tf.data.reference_records import (
     find_reference_files,
     read_reference_rows,
 )
+from electra_tf.workflows.records import vocabulary_facts, vocabulary_file_name
 
 Tell = Callable[[str, int, int | None], None]
 
@@ -64,7 +65,7 @@ def import_records(
     vocabulary = load_vocabulary(vocabulary_file)
     out = Path(out)
     prepare_folder(out)
-    save_vocabulary(vocabulary, out / "vocab.txt")
+    save_vocabulary(vocabulary, out / vocabulary_file_name(vocabulary))
     writers = {"train": SplitWriter(out, "train"), "held_out": SplitWriter(out, "held_out")}
     counts = np.zeros(vocabulary.size, np.int64)
     done = max_length = 0
@@ -90,15 +91,7 @@ def import_records(
         max_length=max_length,
         max_unit_tokens=1,
         seed=seed,
-        vocabulary=VocabularyFacts(
-            file="vocab.txt",
-            size=vocabulary.size,
-            sha256=vocabulary.sha256,
-            unk_id=vocabulary.unk_id,
-            cls_id=vocabulary.cls_id,
-            sep_id=vocabulary.sep_id,
-            mask_id=vocabulary.mask_id,
-        ),
+        vocabulary=vocabulary_facts(vocabulary),
         tokenizer={
             "lower_case": lower_case,
             "strip_accents": lower_case,

@@ -256,7 +256,7 @@ def make_manifest(
         max_length=config.max_length,
         max_unit_tokens=config.max_unit_tokens,
         seed=config.seed,
-        vocabulary=_vocabulary_facts(vocabulary),
+        vocabulary=vocabulary_facts(vocabulary),
         tokenizer={
             "lower_case": config.lower_case,
             "strip_accents": config.lower_case and config.strip_accents,
@@ -300,7 +300,8 @@ def vocabulary_file_name(vocabulary: Vocabulary) -> str:
     return "spiece.model" if vocabulary.sentencepiece_model else "vocab.txt"
 
 
-def _vocabulary_facts(vocabulary: Vocabulary) -> VocabularyFacts:
+def vocabulary_facts(vocabulary: Vocabulary) -> VocabularyFacts:
+    """What a manifest says of the vocabulary in its folder."""
     return VocabularyFacts(
         file=vocabulary_file_name(vocabulary),
         size=vocabulary.size,

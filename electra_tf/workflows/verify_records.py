@@ -9,6 +9,7 @@ from typing import NamedTuple
 from chinese.vocab import load_vocabulary
 from electra_tf.data.checks import ShardCheck, check_shard, strange_shards
 from electra_tf.data.manifest import Split, VocabularyFacts, read_manifest
+from electra_tf.workflows.records import vocabulary_facts
 
 
 class Verification(NamedTuple):
@@ -67,14 +68,7 @@ def _vocabulary_defects(folder: Path, facts: VocabularyFacts) -> list[str]:
         vocabulary = load_vocabulary(folder / facts.file)
     except ValueError as error:
         return [str(error)]
-    found = {
-        "size": vocabulary.size,
-        "sha256": vocabulary.sha256,
-        "unk_id": vocabulary.unk_id,
-        "cls_id": vocabulary.cls_id,
-        "sep_id": vocabulary.sep_id,
-        "mask_id": vocabulary.mask_id,
-    }
+    found = vocabulary_facts(vocabulary).model_dump(exclude={"file"})
     return [
         f"{facts.file}: {name} is {value}, {getattr(facts, name)} in the manifest: these ids were "
         "made with another vocabulary"
