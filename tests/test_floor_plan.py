@@ -8,7 +8,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-GROUND = {"electra_tf.config", "electra_tf.batches", "electra_tf.encoder_folder"}
+GROUND = {
+    "electra_tf.config",
+    "electra_tf.batches",
+    "electra_tf.encoder_folder",
+    "electra_tf.page",
+}
 TRADES = {"electra_tf.network", "electra_tf.training", "electra_tf.data"}
 TENSORFLOW = {"tensorflow", "keras", "numpy"}
 
@@ -17,6 +22,7 @@ LAW = {
     "electra_tf.config": (set(), {"pydantic", "yaml"}),
     "electra_tf.encoder_folder": ({"electra_tf.config"}, {"numpy", "safetensors", "pydantic"}),
     "electra_tf.batches": (set(), {"tensorflow"}),
+    "electra_tf.page": (set(), set()),
     "electra_tf.network": ({"electra_tf.config"}, TENSORFLOW),
     "electra_tf.training": (GROUND, {*TENSORFLOW, "orbit"}),
     "electra_tf.data": (GROUND, TENSORFLOW),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from pathlib import Path
 
 from electra_tf.data.manifest import BuildTimes, Manifest, Split
+from electra_tf.page import bars, facts, heading, page, table
 
 REPORT = "report.html"
 
@@ -24,7 +24,7 @@ def build_facts(manifest: Manifest, times: BuildTimes | None) -> dict[str, str]:
         "bad lines skipped": found.bad_lines,
         "too long, went on as another": found.cut_documents,
     }
-    facts = {
+    rows = {
         "text read": f"{found.files:,} files, {found.documents:,} documents, {found.lines:,} "
         f"lines, {found.characters:,} characters",
         **{name: f"{count:,}" for name, count in left_out.items() if count},
@@ -40,7 +40,7 @@ def build_facts(manifest: Manifest, times: BuildTimes | None) -> dict[str, str]:
         "units of 1, 2, 3, 4+ tokens": _shares(found.units, 4),
         "unigram entropy": f"{manifest.unigram_entropy_nats:.3f} nats a token",
     }
-    return facts | (_time_facts(times, found.characters) if times else {})
+    return rows | (_time_facts(times, found.characters) if times else {})
 
 
 def _time_facts(times: BuildTimes, characters: int) -> dict[str, str]:
@@ -86,30 +86,22 @@ def write_report(folder: str | Path, manifest: Manifest, times: BuildTimes | Non
 
 def report_html(title: str, manifest: Manifest, times: BuildTimes | None) -> str:
     """The page; every text in it is escaped."""
-    parts = [f"<h1>Records: {escape(title)}</h1>", _table(build_facts(manifest, times))]
+    parts = [facts(build_facts(manifest, times))]
     found = manifest.statistics
     if found is not None:
         parts += [
-            _bars("Words by length, in characters", found.words),
-            _bars("Masked together, in tokens", found.units),
-            _bars("Examples by length, in tokens", _grouped(found.example_lengths, 16)),
+            bars("Words by length, in characters", found.words),
+            bars("Masked together, in tokens", found.units),
+            bars("Examples by length, in tokens", _grouped(found.example_lengths, 16)),
         ]
     if times is not None:
         stages = {name: round(value, 1) for name, value in times.stage_seconds.items()}
-        parts.append(_bars("Seconds by stage, all workers together", stages))
-    parts += [
-        "<h2>How it was made</h2>",
-        _table(_how(manifest)),
-        "<h2>Shards</h2>",
-        _shards(manifest),
-    ]
-    body = "\n".join(parts)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Records: {escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
+        parts.append(bars("Seconds by stage, all workers together", stages))
+    parts += [heading("How it was made"), facts(_how(manifest)), heading("Shards")]
+    header = ("file", "examples", "bytes", "SHA-256 begins")
+    shards = [*manifest.train.shards, *manifest.held_out.shards]
+    parts.append(table(header, [(s.file, s.examples, s.bytes, s.sha256[:16]) for s in shards]))
+    return page(f"Records: {title}", parts)
 
 
 def _how(manifest: Manifest) -> dict[str, str]:
@@ -133,38 +125,6 @@ def _how(manifest: Manifest) -> dict[str, str]:
     }
 
 
-def _table(rows: Mapping[str, str]) -> str:
-    lines = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in rows.items()
-    )
-    return f"<table>\n{lines}\n</table>"
-
-
-def _shards(manifest: Manifest) -> str:
-    lines = (
-        f"<tr><td>{escape(shard.file)}</td><td>{shard.examples:,}</td><td>{shard.bytes:,}</td>"
-        f"<td><code>{escape(shard.sha256[:16])}</code></td></tr>"
-        for shard in (*manifest.train.shards, *manifest.held_out.shards)
-    )
-    head = "<tr><th>file</th><th>examples</th><th>bytes</th><th>SHA-256 begins</th></tr>"
-    rows = "\n".join([head, *lines])
-    return f'<div class="wide"><table class="shards">\n{rows}\n</table></div>'
-
-
-def _bars(title: str, table: Mapping[str, float]) -> str:
-    """A bar for each row; its number stands beside it, so no colour has to be told apart."""
-    largest = max(table.values(), default=0) or 1
-    total = sum(table.values()) or 1
-    rows = "\n".join(
-        f"<li><span>{escape(name)}</span>"
-        f'<span class="track"><i style="width:{100 * value / largest:.1f}%"></i></span>'
-        f"<span>{value:,} <small>{value / total:.1%}</small></span></li>"
-        for name, value in table.items()
-    )
-    return f'<h2>{escape(title)}</h2>\n<ul class="bars">\n{rows}\n</ul>'
-
-
 def _grouped(lengths: Mapping[str, int], num_groups: int) -> dict[str, int]:
     """Lengths in groups of equal width.
 
@@ -182,42 +142,3 @@ def _grouped(lengths: Mapping[str, int], num_groups: int) -> dict[str, int]:
         f"{group * width + 1}–{(group + 1) * width}": groups.get(group, 0)
         for group in range(min(groups), max(groups) + 1)
     }
-
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1d2430; --dim: #5b6573; --line: #d9dee5;
-  --paper: #ffffff; --bar: #2f6fb0; --track: #eef1f5; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --dim: #9aa5b4; --line: #333c49;
-  --paper: #14181f; --bar: #6aa7e4; --track: #232a35; } }
-@media print { :root { --ink: #000; --dim: #444; --line: #bbb; --paper: #fff; --bar: #555;
-  --track: #eee; } h2 { break-after: avoid; } li, tr { break-inside: avoid; }
-  i { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.5 system-ui, "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif; }
-main { max-width: 52rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
-h1 { font-size: 1.5rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.1rem; margin: 2.2rem 0 .6rem; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: .4rem .75rem .4rem 0; border-bottom: 1px solid var(--line); text-align: left;
-  vertical-align: top; overflow-wrap: anywhere; white-space: pre-line; }
-th { color: var(--dim); font-weight: 500; width: 14rem; }
-.wide { overflow-x: auto; }
-.shards th { width: auto; }
-.shards td, .shards th { white-space: nowrap; }
-.bars { list-style: none; margin: 0; padding: 0; font-variant-numeric: tabular-nums; }
-.bars li { display: grid; grid-template-columns: 6rem 1fr 10rem; gap: .75rem;
-  align-items: center; padding: .12rem 0; }
-.bars li > :first-child { color: var(--dim); text-align: right; }
-.track { background: var(--track); border-radius: 3px; height: .8rem; overflow: hidden; }
-.track i { display: block; height: 100%; background: var(--bar); }
-small { color: var(--dim); }
-@media (max-width: 34rem) {
-  tr { display: block; } .shards tr { display: table-row; }
-  th { display: block; width: auto; border: 0; padding-bottom: 0; }
-  td { display: block; padding-top: 0; }
-  .shards th, .shards td { display: table-cell; border-bottom: 1px solid var(--line);
-    padding: .4rem .75rem .4rem 0; }
-  .bars li { grid-template-columns: 4.5rem 1fr 7.5rem; gap: .5rem; font-size: .9rem; }
-}
-"""
