@@ -1,0 +1,121 @@
+"""What a pre-training run is made of: records that fit, networks, optimizer, trainer, evaluator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from electra_tf.config import PretrainConfig, with_vocab_size
+from electra_tf.data.manifest import Manifest, check_shards
+from electra_tf.data.pipeline import evaluation_batches, training_batches
+from electra_tf.encoder_folder import parameter_count
+from electra_tf.pretrain.objectives.electra import Electra
+from electra_tf.training.optimizer import ElectraAdam
+from electra_tf.training.schedule import make_schedule
+from electra_tf.training.strategy import make_strategy
+from electra_tf.training.trainer import Evaluator, Trainer
+
+
+class Parts(NamedTuple):
+    """What a run is made of, under one strategy."""
+
+    strategy: tf.distribute.Strategy
+    objective: Electra
+    trainer: Trainer
+    evaluator: Evaluator
+    checkpoint: tf.train.Checkpoint
+
+    @property
+    def step(self) -> int:
+        """Steps trained so far, those of earlier starts included."""
+        return int(self.trainer.data_step.numpy())
+
+
+def agree(config: PretrainConfig, manifest: Manifest, records: Path) -> PretrainConfig:
+    """Refuses records that the config does not fit; fills in the size of their vocabulary."""
+    if manifest.max_length != config.data.max_length:
+        raise ValueError(
+            f"{records}: the records were built with max_length {manifest.max_length}, but "
+            f"data.max_length is {config.data.max_length}; change one of them"
+        )
+    if manifest.max_unit_tokens > config.masking.max_unit_tokens:
+        raise ValueError(
+            f"{records}: the records hold units of up to {manifest.max_unit_tokens} tokens, but "
+            f"masking.max_unit_tokens is {config.masking.max_unit_tokens}; raise it"
+        )
+    if not manifest.held_out.examples:
+        raise ValueError(
+            f"{records}: no document was held out for evaluation; build the records from more "
+            f"documents or with a higher held_out_rate"
+        )
+    for split in (manifest.train, manifest.held_out):
+        check_shards(records, split)
+    return with_vocab_size(config, manifest.vocabulary.size)
+
+
+def assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> Parts:
+    """Builds networks, optimizer, trainer and evaluator under one strategy."""
+    training, length = config.training, config.data.max_length
+    strategy = make_strategy(training.strategy)
+
+    def make_dataset(context: tf.distribute.InputContext, first_step: int) -> tf.data.Dataset:
+        return training_batches(
+            records,
+            manifest.train,
+            max_length=length,
+            batch_size=training.batch_size,
+            seed=config.seed,
+            first_step=first_step,
+            context=context,
+        )
+
+    with strategy.scope():
+        objective = Electra(config, manifest.vocabulary.mask_id)
+        optimizer = ElectraAdam(config.optimizer, objective.trained_weights)
+        trainer = Trainer(
+            strategy,
+            objective,
+            optimizer,
+            make_schedule(config.schedule, config.optimizer.learning_rate, training.train_steps),
+            make_dataset,
+            batch_size=training.batch_size,
+            accumulation_steps=training.accumulation_steps,
+            clip_norm=config.optimizer.clip_norm,
+            seed=config.seed,
+            xla=training.xla,
+            max_skipped_steps=training.max_skipped_steps,
+        )
+        held_out = evaluation_batches(
+            records,
+            manifest.held_out,
+            max_length=length,
+            batch_size=config.evaluation.batch_size,
+            max_batches=config.evaluation.max_batches,
+        )
+        evaluator = Evaluator(
+            strategy,
+            objective,
+            held_out,
+            batch_size=config.evaluation.batch_size,
+            seed=config.evaluation.seed,
+        )
+        checkpoint = tf.train.Checkpoint(
+            weights={v.path: v.value for v in objective.trained_weights},
+            optimizer=optimizer,
+            data_step=trainer.data_step,
+            update_step=trainer.update_step,
+            skipped_in_a_row=trainer.skipped_in_a_row,
+        )
+    return Parts(strategy, objective, trainer, evaluator, checkpoint)
+
+
+def describe_sizes(config: PretrainConfig) -> str:
+    """One line for people: the parameters of both networks."""
+    discriminator = parameter_count(config.discriminator, "discriminator")
+    generator = parameter_count(config.generator, "generator")
+    return (
+        f"parameters: discriminator {discriminator.backbone:,} + head {discriminator.head:,}, "
+        f"generator adds {generator.own:,}, trained in all {discriminator.total + generator.own:,}"
+    )
