@@ -87,6 +87,44 @@ def bars(title: str, values: Mapping[str, float]) -> str:
     return f'{heading(title)}\n<ul class="bars">\n{rows}\n</ul>'
 
 
+# --- judged text -------------------------------------------------------------------------------
+
+
+class Mark(NamedTuple):
+    """A piece of text as the reader of a report sees it.
+
+    Fields:
+      text: shown as it is.
+      probability: of having been replaced, shown as colour; None = not judged.
+      is_replaced: whether it really was: underlined.
+      begins_unit: a gap stands before it.
+      hint: shown where the pointer rests.
+    """
+
+    text: str
+    probability: float | None = None
+    is_replaced: bool = False
+    begins_unit: bool = False
+    hint: str = ""
+
+
+def shaded(marks: Sequence[Mark]) -> str:
+    """A line of text: the more likely a piece was replaced, the redder its ground."""
+    return f'<p class="shaded">{"".join(map(_mark, marks))}</p>'
+
+
+def _mark(mark: Mark) -> str:
+    classes = [
+        name for name, on in (("unit", mark.begins_unit), ("replaced", mark.is_replaced)) if on
+    ]
+    attributes = f' class="{" ".join(classes)}"' if classes else ""
+    if mark.probability is not None:
+        attributes += f' style="background: rgba(var(--hot), {mark.probability:.2f})"'
+    if mark.hint:
+        attributes += f' title="{escape(mark.hint)}"'
+    return f"<span{attributes}>{escape(mark.text)}</span>"
+
+
 # --- curves ------------------------------------------------------------------------------------
 
 
@@ -286,6 +324,11 @@ figcaption { font-weight: 600; }
 .legend { list-style: none; margin: .2rem 0 0; padding: 0; display: flex; flex-wrap: wrap;
   gap: .1rem 1.2rem; font-size: .9rem; font-variant-numeric: tabular-nums; }
 .legend svg { width: 28px; height: 8px; margin-right: .4rem; vertical-align: middle; }
+.shaded { font-size: 1.15rem; line-height: 2; margin: .2rem 0; white-space: pre-wrap;
+  overflow-wrap: anywhere; }
+.shaded span { border-radius: 3px; padding: .1rem 0; }
+.shaded .unit { margin-left: .4em; }
+.shaded .replaced { font-weight: 700; text-decoration: underline; text-underline-offset: .25em; }
 @media (max-width: 34rem) {
   tr { display: block; } .grid tr { display: table-row; }
   th { display: block; width: auto; border: 0; padding-bottom: 0; }

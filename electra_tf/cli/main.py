@@ -9,7 +9,9 @@ from pathlib import Path
 import typer
 
 from electra_tf.cli import (
+    detect,
     evaluate,
+    fill_mask,
     info,
     pretrain,
     records,
@@ -31,6 +33,8 @@ app = typer.Typer(
 app.command("pretrain")(pretrain.pretrain)
 app.command("evaluate")(evaluate.evaluate)
 app.command("info")(info.info)
+app.command("fill-mask")(fill_mask.fill_mask)
+app.command("detect")(detect.detect)
 records.app.command("verify")(records_verify.verify)
 records.app.command("show")(records_show.show)
 records.app.command("import")(records_import.import_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -27,5 +28,24 @@ Vocab = Annotated[
     Path | None,
     typer.Option("--vocab", help="A BERT vocab.txt. Default: one built from the corpus."),
 ]
+TextArgument = Annotated[str, typer.Argument(help="The text; - reads it from standard input.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+
+
+def read_text(argument: str) -> str:
+    """The text of a command: given as it is, or, for `-`, all of standard input.
+
+    Raises:
+      ValueError: standard input is not UTF-8, or there is no text.
+    """
+    text = argument
+    if argument == "-":
+        try:
+            text = sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"standard input is not UTF-8 ({error}); convert it first") from None
+    if not text.strip():
+        raise ValueError("the text is empty; give some, or - to read standard input")
+    return text

@@ -3,7 +3,19 @@ import math
 
 import pytest
 
-from electra_tf.page import Curve, bars, chart, facts, heading, note, page, table, ticks
+from electra_tf.page import (
+    Curve,
+    Mark,
+    bars,
+    chart,
+    facts,
+    heading,
+    note,
+    page,
+    shaded,
+    table,
+    ticks,
+)
 
 EVIL = '<script>alert("x")</script>&'
 
@@ -41,6 +53,7 @@ def test_every_part_escapes_its_texts():
         facts({EVIL: EVIL}),
         table([EVIL], [[EVIL]]),
         bars(EVIL, {EVIL: 1}),
+        shaded([Mark(EVIL, 0.5, True, True, EVIL)]),
         chart(EVIL, [Curve(EVIL, [(0, 1.0), (1, 2.0)])], EVIL, (EVIL, 1.5)),
     ]
     text = page(EVIL, parts)
@@ -82,6 +95,14 @@ def test_a_chart_of_little_is_still_a_chart(points):
 def test_the_legend_names_the_last_number():
     assert "<b>0.735 nats</b>" in chart("x", [Curve("a", [(0, 0.5), (1, 0.735)])], "nats")
     assert "<b>no data</b>" in chart("x", [Curve("a", [])])
+
+
+def test_a_judged_piece_is_as_red_as_its_probability():
+    line = shaded([Mark("天", 0.25), Mark("汽", 0.9, is_replaced=True, begins_unit=True)])
+    assert '<span style="background: rgba(var(--hot), 0.25)">天</span>' in line
+    assert (
+        '<span class="unit replaced" style="background: rgba(var(--hot), 0.90)">汽</span>' in line
+    )
 
 
 def test_ticks_lie_within_the_range():
