@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
 from electra_tf.config import EncoderConfig
 from electra_tf.network.dense import Precision
@@ -21,12 +22,39 @@ class Discriminator(NamedTuple):
     encoder: Encoder
     head: ReplacedTokenHead
 
+    def judge(self, input_ids: np.ndarray) -> np.ndarray:
+        """How likely each token was replaced.
+
+        Args:
+          input_ids: int32 [B, L], one segment, 0 = padding.
+
+        Returns:
+          float32 [B, L]; at padding it means nothing.
+        """
+        ids = tf.constant(input_ids)
+        return tf.sigmoid(self.head(self.encoder(ids, tf.zeros_like(ids)))).numpy()
+
 
 class Generator(NamedTuple):
     """The network that fills masks."""
 
     encoder: Encoder
     head: MaskedLMHead
+
+    def guess(self, input_ids: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """What could stand at some positions.
+
+        Args:
+          input_ids: int32 [B, L], one segment, [MASK] where a token is hidden, 0 = padding.
+          positions: int32 [B, M].
+
+        Returns:
+          float32 [B, M, V], probabilities.
+        """
+        ids = tf.constant(input_ids)
+        hidden = self.encoder(ids, tf.zeros_like(ids))
+        slots = tf.gather(hidden, tf.constant(positions), batch_dims=1)
+        return tf.nn.softmax(self.head(slots)).numpy()
 
 
 def build_discriminator(

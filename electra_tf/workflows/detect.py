@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
-from electra_tf import page
 from electra_tf.network.pretrained import build_discriminator
+from electra_tf.page import Mark, note, page, shaded
 from electra_tf.workflows.text_model import read_text_model, with_special_ids
 
 _WINDOWS_AT_ONCE = 32
@@ -42,13 +41,7 @@ class Detector:
 
     def __init__(self, path: str | Path):
         self._model = read_text_model(path, "discriminator", "detect")
-        network = build_discriminator(self._model.folder.config, self._model.folder.weights)
-
-        @tf.function(input_signature=[tf.TensorSpec([None, self._model.max_length], tf.int32)])
-        def judge(ids):
-            return tf.sigmoid(network.head(network.encoder(ids, tf.zeros_like(ids))))
-
-        self._judge = judge
+        self._network = build_discriminator(self._model.folder.config, self._model.folder.weights)
 
     def __call__(self, text: str) -> list[JudgedToken]:
         """Judges every token. A text of any length is read in overlapping windows.
@@ -73,11 +66,11 @@ class Detector:
         probabilities = np.zeros(len(ids), np.float32)
         for begin in range(0, len(places), _WINDOWS_AT_ONCE):
             some = places[begin : begin + _WINDOWS_AT_ONCE]
-            batch = np.zeros((len(some), self._model.max_length), np.int32)
+            batch = np.zeros((len(some), min(len(ids), size) + 2), np.int32)
             for row, window in enumerate(some):
                 part = with_special_ids(self._model.tokenizer, ids[window.start : window.end])
                 batch[row, : len(part)] = part
-            for window, judged in zip(some, self._judge(batch).numpy(), strict=True):
+            for window, judged in zip(some, self._network.judge(batch), strict=True):
                 own = slice(window.first, window.last)
                 shift = 1 - window.start  # [CLS] stands before
                 probabilities[own] = judged[window.first + shift : window.last + shift]
@@ -98,13 +91,13 @@ def write_page(path: str | Path, text: str, tokens: Sequence[JudgedToken], model
     """
     marks, place = [], 0
     for token in tokens:
-        marks.append(page.Mark(text[place : token.start]))
+        marks.append(Mark(text[place : token.start]))
         hint = f"{token.probability:.1%}"
-        marks.append(page.Mark(token.text, token.probability, hint=hint))
+        marks.append(Mark(token.text, token.probability, hint=hint))
         place = token.end
-    marks.append(page.Mark(text[place:]))
+    marks.append(Mark(text[place:]))
     explained = f"Judged by {model}: the redder, the likelier replaced; rest on one for the number."
-    shown = page.page("Which characters look replaced", [page.note(explained), page.shaded(marks)])
+    shown = page("Which characters look replaced", [note(explained), shaded(marks)])
     with open(path, "x", encoding="utf-8", errors="replace") as file:
         file.write(shown)
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from electra_tf.network.pretrained import build_generator
 from electra_tf.workflows.text_model import read_text_model, with_special_ids
@@ -77,19 +76,12 @@ class MaskFiller:
                 f"the text has {len(ids)} tokens with [CLS] and [SEP], but this generator was "
                 f"trained on at most {self._model.max_length}; shorten it around the {MASK}"
             )
-        probabilities = self._probabilities(ids, masks)
+        probabilities = self._network.guess(ids[None], np.array([masks], np.int32))[0]
         offsets = np.cumsum([len(piece) + len(MASK) for piece in pieces])[:-1] - len(MASK)
         return [
             FilledMask(int(offset), self._best(row, top))
             for offset, row in zip(offsets, probabilities, strict=True)
         ]
-
-    def _probabilities(self, ids: np.ndarray, positions: list[int]) -> np.ndarray:
-        """float32 [masks, V]."""
-        batch = tf.constant(ids[None])
-        hidden = self._network.encoder(batch, tf.zeros_like(batch))
-        slots = tf.gather(hidden, tf.constant([positions]), batch_dims=1)
-        return tf.nn.softmax(self._network.head(slots)).numpy()[0]
 
     def _best(self, row: np.ndarray, top: int) -> tuple[Guess, ...]:
         tokens = self._model.tokenizer.vocabulary.tokens
