@@ -18,7 +18,7 @@ import tensorflow as tf
 PAD_ID = 0
 
 
-def _check(owner: str, **fields: tuple[tf.Tensor, tf.DType, int]) -> None:
+def _check(owner: str, **fields: tuple[tf.Tensor | None, tf.DType, int]) -> None:
     """Refuses tensors of another dtype or rank.
 
     Named tuples also carry specs, replica bundles or None while TensorFlow maps over them;
@@ -34,7 +34,9 @@ def _check(owner: str, **fields: tuple[tf.Tensor, tf.DType, int]) -> None:
             )
 
 
-class TokenBatch(namedtuple("TokenBatch", ["input_ids", "segment_ids", "unit_ids"])):
+class TokenBatch(
+    namedtuple("TokenBatch", ["input_ids", "segment_ids", "unit_ids", "sequence_ids"])
+):
     """Text as numbers, as the records hold it.
 
     Fields:
@@ -42,24 +44,37 @@ class TokenBatch(namedtuple("TokenBatch", ["input_ids", "segment_ids", "unit_ids
       segment_ids: int32 [B, L], 0 = first segment and padding, 1 = second segment.
       unit_ids: int32 [B, L], 1, 2, 3 … in ascending order: tokens of one number are masked
         together; 0 = never masked ([CLS], [SEP], padding).
+      sequence_ids: int32 [B, L], where several sequences share a row: 1, 2, 3 … side by side, each
+        from its [CLS] to its last [SEP], none seeing another; 0 = padding. None = a row is one
+        sequence. Whether it is None is known while a graph is traced, so rows that are not packed
+        pay nothing.
     """
 
     __slots__ = ()
 
-    def __new__(cls, input_ids, segment_ids, unit_ids):
+    def __new__(cls, input_ids, segment_ids, unit_ids, sequence_ids=None):
         _check(
             cls.__name__,
             input_ids=(input_ids, tf.int32, 2),
             segment_ids=(segment_ids, tf.int32, 2),
             unit_ids=(unit_ids, tf.int32, 2),
+            sequence_ids=(sequence_ids, tf.int32, 2),
         )
-        return super().__new__(cls, input_ids, segment_ids, unit_ids)
+        return super().__new__(cls, input_ids, segment_ids, unit_ids, sequence_ids)
 
 
 class MaskedBatch(
     namedtuple(
         "MaskedBatch",
-        ["input_ids", "segment_ids", "positions", "labels", "weights", "original_ids"],
+        [
+            "input_ids",
+            "segment_ids",
+            "positions",
+            "labels",
+            "weights",
+            "original_ids",
+            "sequence_ids",
+        ],
     )
 ):
     """A batch with some tokens hidden from the generator.
@@ -71,11 +86,14 @@ class MaskedBatch(
       labels: int32 [B, M], the original ids there.
       weights: float32 [B, M], 1 = slot in use, 0 = unused (its position means nothing).
       original_ids: int32 [B, L], the text before masking.
+      sequence_ids: int32 [B, L] or None, as in `TokenBatch`.
     """
 
     __slots__ = ()
 
-    def __new__(cls, input_ids, segment_ids, positions, labels, weights, original_ids):
+    def __new__(
+        cls, input_ids, segment_ids, positions, labels, weights, original_ids, sequence_ids=None
+    ):
         _check(
             cls.__name__,
             input_ids=(input_ids, tf.int32, 2),
@@ -84,31 +102,36 @@ class MaskedBatch(
             labels=(labels, tf.int32, 2),
             weights=(weights, tf.float32, 2),
             original_ids=(original_ids, tf.int32, 2),
+            sequence_ids=(sequence_ids, tf.int32, 2),
         )
         return super().__new__(
-            cls, input_ids, segment_ids, positions, labels, weights, original_ids
+            cls, input_ids, segment_ids, positions, labels, weights, original_ids, sequence_ids
         )
 
 
-class CorruptedBatch(namedtuple("CorruptedBatch", ["input_ids", "segment_ids", "is_replaced"])):
+class CorruptedBatch(
+    namedtuple("CorruptedBatch", ["input_ids", "segment_ids", "is_replaced", "sequence_ids"])
+):
     """What the discriminator reads, and what it should find.
 
     Fields:
       input_ids: int32 [B, L], the original text with drawn tokens in the masked slots.
       segment_ids: int32 [B, L].
       is_replaced: float32 [B, L], 1 where the id differs from the original.
+      sequence_ids: int32 [B, L] or None, as in `TokenBatch`.
     """
 
     __slots__ = ()
 
-    def __new__(cls, input_ids, segment_ids, is_replaced):
+    def __new__(cls, input_ids, segment_ids, is_replaced, sequence_ids=None):
         _check(
             cls.__name__,
             input_ids=(input_ids, tf.int32, 2),
             segment_ids=(segment_ids, tf.int32, 2),
             is_replaced=(is_replaced, tf.float32, 2),
+            sequence_ids=(sequence_ids, tf.int32, 2),
         )
-        return super().__new__(cls, input_ids, segment_ids, is_replaced)
+        return super().__new__(cls, input_ids, segment_ids, is_replaced, sequence_ids)
 
 
 class StepKey(NamedTuple):

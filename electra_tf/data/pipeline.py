@@ -79,7 +79,8 @@ def evaluation_batches(
 
     def fill(batch: TokenBatch) -> TokenBatch:
         missing = batch_size - tf.shape(batch.input_ids)[0]
-        rows = [tf.pad(column, [[0, missing], [0, 0]]) for column in batch]
+        columns = [column for column in batch if column is not None]
+        rows = [tf.pad(column, [[0, missing], [0, 0]]) for column in columns]
         return TokenBatch(*[tf.ensure_shape(row, [batch_size, max_length]) for row in rows])
 
     return records.map(lambda batch: fill(_parse(batch, max_length))).prefetch(2)

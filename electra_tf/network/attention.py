@@ -27,6 +27,20 @@ def padding_scores(is_real: tf.Tensor) -> tf.Tensor:
     return (is_padding * MASKED_SCORE)[:, tf.newaxis, tf.newaxis, :]
 
 
+def sequence_scores(sequence_ids: tf.Tensor) -> tf.Tensor:
+    """What is added to attention scores so that tokens look at those of their own sequence alone.
+
+    Args:
+      sequence_ids: int32 [B, L], 0 = padding.
+
+    Returns:
+      float32 [B, 1, L, L], from, to: 0 within a sequence and -10000 elsewhere.
+    """
+    is_own = sequence_ids[:, :, tf.newaxis] == sequence_ids[:, tf.newaxis, :]
+    is_seen = is_own & (sequence_ids[:, tf.newaxis, :] > 0)
+    return tf.where(is_seen, 0.0, MASKED_SCORE)[:, tf.newaxis]
+
+
 class SelfAttention(keras.layers.Layer):
     """Attention, output product, dropout, residual, LayerNorm.
 
@@ -64,7 +78,7 @@ class SelfAttention(keras.layers.Layer):
 
         Args:
           hidden: float32 [B, L, H].
-          padding: float32 [B, 1, 1, L] of `padding_scores`.
+          padding: float32 [B, 1, 1, L] of `padding_scores`, or [B, 1, L, L] of `sequence_scores`.
           dropout_seed: int32 [2]; None = no dropout.
 
         Returns:
@@ -87,7 +101,7 @@ class SelfAttention(keras.layers.Layer):
 
         Args:
           hidden: float32 [B, L, H].
-          padding: float32 [B, 1, 1, L].
+          padding: float32 [B, 1, 1, L] or [B, 1, L, L].
 
         Returns:
           float32 [B, A, L, L]: row, head, from, to.

@@ -11,6 +11,20 @@ from electra_tf.network.dropout import dropout
 from electra_tf.network.weights import truncated_normal
 
 
+def positions_in_sequences(sequence_ids: tf.Tensor) -> tf.Tensor:
+    """Counts from 0 in each sequence of a row.
+
+    Args:
+      sequence_ids: int32 [B, L], equal ids side by side.
+
+    Returns:
+      int32 [B, L]: `1 1 1 2 2 0` gives `0 1 2 0 1 0`.
+    """
+    is_own = sequence_ids[:, :, tf.newaxis] == sequence_ids[:, tf.newaxis, :]
+    first = tf.argmax(tf.cast(is_own, tf.int32), axis=-1, output_type=tf.int32)
+    return tf.range(tf.shape(sequence_ids)[1]) - first
+
+
 class Embeddings(keras.layers.Layer):
     """Word + position + segment, LayerNorm, dropout.
 
@@ -51,6 +65,8 @@ class Embeddings(keras.layers.Layer):
         input_ids: tf.Tensor,
         segment_ids: tf.Tensor,
         dropout_seed: tf.Tensor | None = None,
+        *,
+        sequence_ids: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Looks tokens up.
 
@@ -58,6 +74,8 @@ class Embeddings(keras.layers.Layer):
           input_ids: int32 [B, L].
           segment_ids: int32 [B, L].
           dropout_seed: int32 [2]; None = no dropout.
+          sequence_ids: int32 [B, L], 0 = padding: positions begin anew in each sequence; None = a
+            row is one sequence.
 
         Returns:
           float32 [B, L, E].
@@ -71,6 +89,8 @@ class Embeddings(keras.layers.Layer):
             )
         words = tf.gather(tf.convert_to_tensor(self.word_embeddings), input_ids)
         positions = tf.convert_to_tensor(self.position_embeddings)[: tf.shape(input_ids)[1]]
+        if sequence_ids is not None:
+            positions = tf.gather(positions, positions_in_sequences(sequence_ids))
         # A product, because the gradient of a look-up in two rows is a scatter of B·L rows.
         segments = tf.matmul(
             tf.one_hot(segment_ids, config.type_vocab_size),

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from electra_tf.config import EncoderConfig
-from electra_tf.network.attention import padding_scores
+from electra_tf.network.attention import padding_scores, sequence_scores
 from electra_tf.network.dense import Dense, Precision
 from electra_tf.network.dropout import fold_in
 from electra_tf.network.embeddings import Embeddings
@@ -75,6 +75,7 @@ class Encoder(keras.layers.Layer):
         dropout_seed: tf.Tensor | None = None,
         *,
         is_real: tf.Tensor | None = None,
+        sequence_ids: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Reads a batch. Padding is not looked at; its own vectors mean nothing.
 
@@ -84,11 +85,15 @@ class Encoder(keras.layers.Layer):
           dropout_seed: int32 [2], different on every replica and step; None = no dropout.
           is_real: bool [B, L], False = padding; None = wherever the id is not 0. A generator may
             draw id 0 for a real token, which is to be looked at all the same.
+          sequence_ids: int32 [B, L], 0 = padding, where rows hold several sequences: each is read
+            as if it stood alone, and `is_real` is not asked. None = a row is one sequence.
 
         Returns:
           float32 [B, L, H], the last layer.
         """
-        return self.hidden_states(input_ids, segment_ids, dropout_seed, is_real=is_real)[-1]
+        return self.hidden_states(
+            input_ids, segment_ids, dropout_seed, is_real=is_real, sequence_ids=sequence_ids
+        )[-1]
 
     def hidden_states(
         self,
@@ -97,6 +102,7 @@ class Encoder(keras.layers.Layer):
         dropout_seed: tf.Tensor | None = None,
         *,
         is_real: tf.Tensor | None = None,
+        sequence_ids: tf.Tensor | None = None,
     ) -> list[tf.Tensor]:
         """What `call` computes on its way.
 
@@ -109,11 +115,16 @@ class Encoder(keras.layers.Layer):
         if dropout_seed is not None:
             # Both networks meet the shared embeddings; each with a mask of its own.
             dropout_seed = fold_in(dropout_seed, self.path)
-        hidden = self.embeddings(input_ids, segment_ids, dropout_seed=dropout_seed)
+        hidden = self.embeddings(
+            input_ids, segment_ids, dropout_seed=dropout_seed, sequence_ids=sequence_ids
+        )
         if self.embeddings_project is not None:
             hidden = self.embeddings_project(hidden)
         states = [hidden]
-        padding = padding_scores(tf.not_equal(input_ids, 0) if is_real is None else is_real)
+        if sequence_ids is None:
+            padding = padding_scores(tf.not_equal(input_ids, 0) if is_real is None else is_real)
+        else:
+            padding = sequence_scores(sequence_ids)
         for layer in self.transformer_layers:
             states.append(layer(states[-1], padding, dropout_seed=dropout_seed))
         return states

@@ -77,7 +77,7 @@ class TransformerLayer(keras.layers.Layer):
 
         Args:
           hidden: float32 [B, L, H].
-          padding: float32 [B, 1, 1, L] of `padding_scores`.
+          padding: float32 [B, 1, 1, L] of `padding_scores`, or [B, 1, L, L] of `sequence_scores`.
           dropout_seed: int32 [2]; None = no dropout.
 
         Returns:

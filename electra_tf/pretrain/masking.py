@@ -72,6 +72,7 @@ def mask(
         labels=tf.gather(batch.input_ids, slots, batch_dims=1),
         weights=tf.gather(tf.cast(is_masked, tf.float32), slots, batch_dims=1),
         original_ids=batch.input_ids,
+        sequence_ids=batch.sequence_ids,
     )
 
 

@@ -64,4 +64,5 @@ def corrupt(masked: MaskedBatch, drawn_ids: tf.Tensor) -> CorruptedBatch:
         input_ids=input_ids,
         segment_ids=masked.segment_ids,
         is_replaced=tf.cast(input_ids != masked.original_ids, tf.float32),
+        sequence_ids=masked.sequence_ids,
     )

@@ -176,15 +176,20 @@ class Trainer(orbit.AbstractTrainer):
         parts = self._accumulation_steps
         if parts == 1:
             return self._gradients(prepared, counts, seed)
+        # A field that a batch does without is None.
         columns = [
-            tf.reshape(rows, [parts, rows.shape[0] // parts, *rows.shape[1:]])
+            None
+            if rows is None
+            else tf.reshape(rows, [parts, rows.shape[0] // parts, *rows.shape[1:]])
             for rows in tf.nest.flatten(prepared)
         ]
         gradients = [tf.zeros(v.shape) for v in self._objective.trained_weights]
         sums = _zeros(self._objective.sum_shapes)
         for part in tf.range(parts):
             part_seed = tf.random.experimental.stateless_fold_in(seed, part, alg="philox")
-            micro_batch = tf.nest.pack_sequence_as(prepared, [column[part] for column in columns])
+            micro_batch = tf.nest.pack_sequence_as(
+                prepared, [None if column is None else column[part] for column in columns]
+            )
             part_gradients, part_sums = self._gradients(micro_batch, counts, part_seed)
             gradients = [g + p for g, p in zip(gradients, part_gradients, strict=True)]
             sums = {name: sums[name] + part_sums[name] for name in sums}

@@ -15,13 +15,16 @@ def test_a_wrong_dtype_or_rank_is_refused_by_name():
         TokenBatch(IDS[0], IDS, IDS)
     with pytest.raises(ValueError, match=r"CorruptedBatch.is_replaced must be float32"):
         CorruptedBatch(IDS, IDS, IDS)
+    with pytest.raises(ValueError, match=r"TokenBatch.sequence_ids must be int32 .* found bool"):
+        TokenBatch(IDS, IDS, IDS, IDS > 0)
 
 
 def test_a_batch_flows_through_datasets_and_functions():
-    batch = TokenBatch(IDS, IDS, IDS)
-    dataset = tf.data.Dataset.from_tensors(batch)
-    assert isinstance(next(iter(dataset)), TokenBatch)
-    assert isinstance(tf.function(lambda b: b)(batch), TokenBatch)
+    for batch in (TokenBatch(IDS, IDS, IDS), TokenBatch(IDS, IDS, IDS, IDS)):
+        read = next(iter(tf.data.Dataset.from_tensors(batch)))
+        assert isinstance(read, TokenBatch)
+        assert isinstance(tf.function(lambda b: b)(batch), TokenBatch)
+        assert (read.sequence_ids is None) == (batch.sequence_ids is None)
 
 
 def test_real_tokens_are_those_that_are_not_padding():

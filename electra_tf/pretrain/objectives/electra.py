@@ -116,6 +116,7 @@ class Electra(tf.Module):
             masked.segment_ids,
             generator_seed if training else None,
             is_real=real,
+            sequence_ids=masked.sequence_ids,
         )
         slots = tf.gather(hidden, masked.positions, batch_dims=1)
         guesses = self.masked_lm_head(slots)
@@ -128,6 +129,7 @@ class Electra(tf.Module):
             corrupted.segment_ids,
             discriminator_seed if training else None,
             is_real=real,
+            sequence_ids=corrupted.sequence_ids,
         )
         judgements = self.replaced_token_head(hidden)
 

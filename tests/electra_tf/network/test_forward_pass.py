@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from electra_tf.network.attention import padding_scores
+from electra_tf.network.embeddings import positions_in_sequences
 from electra_tf.network.weights import named_weights
 
 ERF = np.vectorize(math.erf)
@@ -141,3 +143,37 @@ def test_rows_do_not_see_each_other(network, batch):
     ids, segments = batch
     alone = encoder(ids[:1], segments[:1])
     np.testing.assert_allclose(encoder(ids, segments)[:1], alone, atol=1e-5)
+
+
+def test_positions_begin_anew_in_each_sequence():
+    sequences = tf.constant([[1, 1, 1, 2, 3, 3, 0, 0], [1] * 8, [0] * 8])
+    expected = [[0, 1, 2, 0, 0, 1, 0, 1], list(range(8)), list(range(8))]
+    assert positions_in_sequences(sequences).numpy().tolist() == expected
+
+
+def test_each_sequence_of_a_packed_row_is_read_as_if_it_stood_alone(network, batch):
+    (_, encoder, _, _), _ = network
+    ids, segments = (column.numpy() for column in batch)
+    alone = [
+        encoder(ids[row : row + 1, :n], segments[row : row + 1, :n])
+        for row, n in ((1, 5), (0, 4), (2, 1))
+    ]
+    packed = [
+        np.concatenate([column[1, :5], column[0, :4], column[2, :1]])[None]
+        for column in (ids, segments)
+    ]
+    # The first row fills all ten places; in the second one all after the first sequence is padding.
+    full, short = [1] * 5 + [2] * 4 + [3], [1] * 5 + [0] * 5
+    hidden = encoder(
+        *(np.repeat(column, 2, axis=0) for column in packed),
+        sequence_ids=tf.constant([full, short]),
+    )
+    np.testing.assert_allclose(hidden[0], np.concatenate(alone, axis=1)[0], atol=1e-5)
+    np.testing.assert_allclose(hidden[1, :5], alone[0][0], atol=1e-5)
+
+
+def test_a_single_sequence_with_its_id_is_read_as_without(network, batch):
+    (_, encoder, _, _), _ = network
+    real = batch[0] != 0
+    named = encoder(*batch, sequence_ids=tf.cast(real, tf.int32))
+    np.testing.assert_allclose(named[real], encoder(*batch)[real], atol=1e-5)

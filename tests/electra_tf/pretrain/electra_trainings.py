@@ -37,6 +37,30 @@ def make_rows(rows: int, length: int) -> list[np.ndarray]:
     return [ids, np.zeros_like(ids), units]
 
 
+def pack_rows(columns: list[np.ndarray]) -> list[np.ndarray]:
+    """A short row of the first half in front of each long one of the second, which is cut."""
+    ids, _, units = columns
+    half = ids.shape[1] // 2
+    packed = [np.zeros_like(ids) for _ in range(4)]
+    for step in range(STEPS):
+        for row in range(ids.shape[1]):
+            short, long = ids[step, row % half], ids[step, half + row % half]
+            size = np.count_nonzero(short)
+            rest = min(np.count_nonzero(long), ids.shape[2] - size)
+            parts = (short[:size], np.append(long[: rest - 1], 3))
+            packed[0][step, row, : size + rest] = np.concatenate(parts)
+            own, other = (
+                units[step, row % half, :size],
+                units[step, half + row % half, :rest].copy(),
+            )
+            other[-1] = 0
+            packed[2][step, row, : size + rest] = np.concatenate(
+                [own, other + own.max() * (other > 0)]
+            )
+            packed[3][step, row, : size + rest] = np.repeat([1, 2], [size, rest])
+    return packed
+
+
 def quietly(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Without the tuning thread, which can hold up the end of an iterator for minutes."""
     options = tf.data.Options()
@@ -47,9 +71,12 @@ def quietly(dataset: tf.data.Dataset) -> tf.data.Dataset:
 class Run:
     """Everything of one training."""
 
-    def __init__(self, config: PretrainConfig, strategy: tf.distribute.Strategy):
+    def __init__(
+        self, config: PretrainConfig, strategy: tf.distribute.Strategy, packed: bool = False
+    ):
         training = config.training
         columns = make_rows(training.batch_size, config.data.max_length)
+        columns = pack_rows(columns) if packed else columns
 
         def make_dataset(context, first_step):
             own = training.batch_size // context.num_replicas_in_sync
@@ -122,9 +149,15 @@ def main(folder: Path, names: list[str]) -> None:
         ("two in 2, xla", change(greedy, training={"accumulation_steps": 2, "xla": True}), two),
         ("noisy", noisy, one),
         ("noisy, xla", change(noisy, training={"xla": True}), one),
+        ("packed", greedy, one),
+        (
+            "packed, two in 2, xla",
+            change(greedy, training={"accumulation_steps": 2, "xla": True}),
+            two,
+        ),
     ):
         if name in names:
-            run = Run(config, strategy)
+            run = Run(config, strategy, packed="packed" in name)
             reports = run.train(3)
             evaluation = run.evaluator.evaluate()
             reports |= {f"held out {key}": value for key, value in evaluation.items()}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.batches import StepKey, is_real
+from electra_tf.batches import StepKey, TokenBatch, is_real
 from electra_tf.pretrain.losses import mean_over, replaced_token_losses
 from electra_tf.pretrain.objectives.electra import Electra
 from electra_tf.pretrain.sampling import corrupt
@@ -57,6 +57,36 @@ def test_the_discriminator_looks_at_a_drawn_pad(make_run, rows):
     )
     np.testing.assert_allclose(sums["discriminator_loss"], tf.reduce_sum(expected), rtol=1e-6)
     assert sums["replaced"] == sums["masked_tokens"]
+
+
+def test_both_networks_read_each_packed_sequence_as_if_it_stood_alone(make_run, lay_out):
+    """Everything is masked and always the same token drawn, so masks and draws are no chance."""
+    run = make_run(masking={"mask_rate": 1.0, "mask_token_rate": 1.0})
+    objective = Electra(run, MASK_ID)
+    bias = np.zeros(40, np.float32)
+    bias[9] = 1000.0
+    objective.masked_lm_head.output_bias.assign(bias)
+    first, second = lay_out([[2, 1]], 5), lay_out([[1, 3, 2]], 8)
+    units = second.unit_ids + 2 * tf.cast(second.unit_ids > 0, tf.int32)
+    columns = [tf.concat(pair, axis=1) for pair in zip(first[:2], second[:2], strict=True)]
+    packed = TokenBatch(
+        *[tf.pad(column, [[0, 0], [0, 3]]) for column in columns],
+        tf.pad(tf.concat([first.unit_ids, units], axis=1), [[0, 0], [0, 3]]),
+        tf.constant([[1] * 5 + [2] * 8 + [0] * 3]),
+    )
+
+    def sums(batch):
+        masked, counts = prepared(objective, batch)
+        return objective.loss(masked, counts, SEED, training=False)[1]
+
+    together, apart = sums(packed), [sums(batch) for batch in (first, second)]
+    for name in ("masked_tokens", "masked_lm_loss", "real_tokens", "discriminator_loss"):
+        expected = sum(float(part[name]) for part in apart)
+        assert float(together[name]) == pytest.approx(expected, rel=1e-5), name
+    without = sums(TokenBatch(*packed[:3]))
+    assert float(without["discriminator_loss"]) != pytest.approx(
+        float(together["discriminator_loss"]), rel=1e-5
+    )
 
 
 def test_the_loss_starts_at_the_log_of_the_vocabulary_plus_fifty_times_log_2(make_run, rows):

@@ -95,6 +95,15 @@ def test_micro_batches_train_the_weights_and_report_the_numbers_of_one_device(va
 
 
 @pytest.mark.slow
+def test_packed_rows_are_shared_out_and_cut_up_as_any(train):
+    found = train("packed", "packed, two in 2, xla")
+    (expected,), expected_numbers = found["packed"]
+    for weights in (replicas := found["packed, two in 2, xla"])[0]:
+        assert largest_difference(weights, expected) < 1e-6
+    check_same_numbers(replicas[1], expected_numbers)
+
+
+@pytest.mark.slow
 def test_xla_trains_the_weights_of_the_uncompiled_step_with_dropout_and_draws(varied):
     ((ours,), our_numbers), ((theirs,), their_numbers) = varied["noisy, xla"], varied["noisy"]
     assert largest_difference(ours, theirs) < 1e-5

@@ -48,7 +48,9 @@ def convert(folder, **options):
 
 def rows_of(out, split, length=8):
     batches = evaluation_batches(out, split, max_length=length, batch_size=1, max_batches=1000)
-    return sorted(tuple(map(tuple, np.concatenate(batch, axis=0).tolist())) for batch in batches)
+    return sorted(
+        tuple(map(tuple, np.concatenate(batch[:3], axis=0).tolist())) for batch in batches
+    )
 
 
 def test_tokens_stay_and_every_token_is_a_unit(theirs):
