@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ import safetensors
 import safetensors.numpy
 
 from electra_tf.config import EncoderConfig, parse_config
+from electra_tf.whole_folder import old_of, whole_folder
 
 Kind = Literal["discriminator", "generator"]
 
@@ -29,6 +30,7 @@ CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 PROVENANCE_FILE = "provenance.json"
 VOCABULARY_FILES = ("vocab.txt", "spiece.model")
+OWN_FILES = (CONFIG_FILE, WEIGHTS_FILE, PROVENANCE_FILE, *VOCABULARY_FILES)
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -160,11 +162,7 @@ def _size(shapes: Shapes) -> int:
 
 
 def write_encoder_folder(path: str | Path, folder: EncoderFolder, overwrite: bool = False) -> None:
-    """Writes the folder whole or not at all.
-
-    It is written beside its place under a hidden name and then renamed. An old folder is first
-    renamed to `.NAME.old`, so that a process killed at any moment leaves a complete folder at
-    the path or, between two renames, beside it.
+    """Writes the folder whole or not at all; see `whole_folder`.
 
     Args:
       path: the folder; its parent is made if need be.
@@ -174,46 +172,9 @@ def write_encoder_folder(path: str | Path, folder: EncoderFolder, overwrite: boo
     Raises:
       ValueError: the path exists and may not be replaced, or the contents do not fit together.
     """
-    path = Path(path).resolve()
     _check_contents(folder)
-    _check_target(path, overwrite)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new, old = path.with_name(f".{path.name}.{os.getpid()}.new"), _old_of(path)
-    if new.exists():
-        shutil.rmtree(new)  # of a killed process that had our number
-    try:
-        _write_files(new, folder)
-        if path.exists():
-            if old.exists():
-                shutil.rmtree(old)  # the path is complete, so this is a leftover
-            path.rename(old)
-        new.rename(path)
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
-    _flush(path.parent)
-    if old.exists():
-        shutil.rmtree(old)
-
-
-def _old_of(path: Path) -> Path:
-    return path.with_name(f".{path.name}.old")
-
-
-def _check_target(path: Path, overwrite: bool) -> None:
-    if not path.exists():
-        return
-    if not overwrite:
-        raise ValueError(f"{path}: exists already; choose another folder or ask to overwrite it")
-    if not path.is_dir():
-        raise ValueError(f"{path}: is a file, not an encoder folder; it is not overwritten")
-    ours = {CONFIG_FILE, WEIGHTS_FILE, PROVENANCE_FILE, *VOCABULARY_FILES}
-    others = sorted(child.name for child in path.iterdir() if child.name not in ours)
-    if others:
-        raise ValueError(
-            f"{path}: holds files that are no part of an encoder folder ({', '.join(others[:5])}); "
-            f"it is not overwritten, choose another folder"
-        )
+    with whole_folder(path, overwrite, OWN_FILES, "an encoder folder") as new:
+        write_files(new, folder)
 
 
 def _check_contents(folder: EncoderFolder) -> None:
@@ -229,42 +190,52 @@ def _check_contents(folder: EncoderFolder) -> None:
     _check_arrays("weights", found, folder.config, folder.kind)
 
 
-def _write_files(path: Path, folder: EncoderFolder) -> None:
-    path.mkdir()
+def write_files(path: Path, folder: EncoderFolder) -> None:
+    """Writes the files of an encoder folder into a folder that is there, as part of a larger one.
+
+    Raises:
+      ValueError: the contents do not fit together.
+    """
+    _check_contents(folder)
     config = {
         "kind": folder.kind,
         **folder.config.model_dump(),
         "tokenizer": folder.tokenizer_settings,
     }
-    _write(path / CONFIG_FILE, _to_json(config))
-    _write(path / PROVENANCE_FILE, _to_json(folder.provenance))
-    _write(path / folder.vocabulary_file, folder.vocabulary)
+    (path / CONFIG_FILE).write_bytes(to_json(config))
+    (path / PROVENANCE_FILE).write_bytes(to_json(folder.provenance))
+    (path / folder.vocabulary_file).write_bytes(folder.vocabulary)
+    write_arrays(path / WEIGHTS_FILE, folder.weights)
+
+
+def write_arrays(
+    path: Path, arrays: Mapping[str, np.ndarray], metadata: dict[str, str] | None = None
+) -> None:
+    """Writes a safetensors file, readable like any other file.
+
+    Raises:
+      OSError: the file could not be written.
+    """
+    path.touch()
+    usual_mode = path.stat().st_mode
     # safetensors writes the memory as it lies, which is wrong for a transposed view.
-    weights = {name: np.ascontiguousarray(array) for name, array in folder.weights.items()}
-    safetensors.numpy.save_file(weights, path / WEIGHTS_FILE)
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    try:
+        safetensors.numpy.save_file(contiguous, path, metadata)
+    except safetensors.SafetensorError as error:
+        found = re.search(r"os error (\d+)", str(error))
+        if found is None:
+            raise
+        number = int(found.group(1))
+        raise OSError(number, os.strerror(number), str(path)) from None
     # It also makes the file readable for its owner alone; others serve and fine-tune from it.
-    (path / WEIGHTS_FILE).chmod((path / CONFIG_FILE).stat().st_mode)
-    _flush(path / WEIGHTS_FILE)
-    _flush(path)
+    path.chmod(usual_mode)
 
 
-def _to_json(value: Mapping[str, Any]) -> bytes:
+def to_json(value: Mapping[str, Any]) -> bytes:
+    """JSON for people to read, as every file of ours."""
     text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
     return (text + "\n").encode()
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
-    _flush(path)
-
-
-def _flush(path: Path) -> None:
-    """Asks the disk to keep a file, or a folder's list of names, before we go on."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -300,7 +271,7 @@ def read_encoder_folder(path: str | Path) -> EncoderFolder:
 
 
 def _propose_old(path: Path) -> str:
-    old = _old_of(path.resolve())
+    old = old_of(path.resolve())
     if not old.is_dir():
         return ""
     return f"; writing it was interrupted, the earlier one is complete in {old}: rename it back"

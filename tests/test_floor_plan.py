@@ -13,6 +13,7 @@ GROUND = {
     "electra_tf.batches",
     "electra_tf.encoder_folder",
     "electra_tf.page",
+    "electra_tf.whole_folder",
 }
 TRADES = {"electra_tf.network", "electra_tf.training", "electra_tf.data"}
 TENSORFLOW = {"tensorflow", "keras", "numpy"}
@@ -20,7 +21,11 @@ TENSORFLOW = {"tensorflow", "keras", "numpy"}
 # room → (rooms of ours it may import besides itself, third parties)
 LAW = {
     "electra_tf.config": (set(), {"pydantic", "yaml"}),
-    "electra_tf.encoder_folder": ({"electra_tf.config"}, {"numpy", "safetensors", "pydantic"}),
+    "electra_tf.whole_folder": (set(), set()),
+    "electra_tf.encoder_folder": (
+        {"electra_tf.config", "electra_tf.whole_folder"},
+        {"numpy", "safetensors", "pydantic"},
+    ),
     "electra_tf.batches": (set(), {"tensorflow"}),
     "electra_tf.page": (set(), set()),
     "electra_tf.network": ({"electra_tf.config"}, TENSORFLOW),

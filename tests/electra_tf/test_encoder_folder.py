@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 
 import numpy as np
 import pytest
@@ -266,6 +267,24 @@ def test_an_error_while_writing_leaves_nothing_behind(path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         write_encoder_folder(path, make_folder())
     assert os.listdir(path.parent) == []
+
+
+def test_a_disk_that_fills_up_leaves_the_old_folder(path):
+    """Writes in a child that may write no more than 2 kB into a file."""
+    write_encoder_folder(path, make_folder())
+    told = path.with_name("told")
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+        try:
+            write_encoder_folder(path, make_folder(seed=1), overwrite=True)
+        except OSError as error:
+            told.write_text(str(error))
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert f"{path}: not written: file too large" in told.read_text()
+    assert_same(read_encoder_folder(path), make_folder())
+    assert sorted(os.listdir(path.parent)) == ["small", "told"]
 
 
 # --- what is refused -------------------------------------------------------------------------
