@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -17,6 +17,7 @@ NonNegativeInt = Annotated[int, Field(ge=0)]
 PositiveFloat = Annotated[float, Field(gt=0.0)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 NonNegativeFloat = Annotated[float, Field(ge=0.0)]
+MomentDecay = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 
 class Section(BaseModel):
@@ -96,24 +97,60 @@ class MaskingConfig(Section):
 
 
 class OptimizerConfig(Section):
-    """ELECTRA's Adam: no bias correction, decoupled decay, one clip over both networks.
+    """How gradients become updates. The three rules are told in `training/optimizer.py`.
 
-    Source: google-research/electra at 8a46635, `model/optimization.py`.
+    Source of the numbers of `electra_adam`: google-research/electra at 8a46635,
+    `model/optimization.py`.
     """
 
+    name: Literal["electra_adam", "adamw", "lamb"] = Field(
+        description="electra_adam = no bias correction; adamw = with it; lamb = for large batches"
+    )
     learning_rate: PositiveFloat = Field(description="peak rate, before warm-up and decay")
     weight_decay_rate: NonNegativeFloat = Field(description="decoupled; not on biases, LayerNorm")
-    beta_1: Rate = Field(description="decay of the first moment")
-    beta_2: Rate = Field(description="decay of the second moment")
+    beta_1: MomentDecay = Field(description="decay of the first moment")
+    beta_2: MomentDecay = Field(description="decay of the second moment")
     epsilon: PositiveFloat = Field(description="added to the root of the second moment")
     clip_norm: PositiveFloat = Field(description="largest global norm of the gradients")
 
 
-class ScheduleConfig(Section):
-    """rate(t) = learning_rate · (1 - t / train_steps)^decay_power · min(1, t / warmup_steps)."""
+class ReferenceSchedule(Section):
+    """rate(t) = learning_rate · (1 - t / train_steps)^decay_power · min(1, t / warmup_steps).
 
+    Warm-up multiplies the decay, so the peak is a little below `learning_rate`; t counts from 0,
+    so the first update has rate 0.
+    Source: google-research/electra at 8a46635, `model/optimization.py`.
+    """
+
+    name: Literal["reference"]
     warmup_steps: NonNegativeInt = Field(description="steps of linear warm-up; 0 = none")
     decay_power: NonNegativeFloat = Field(description="1 = linear decay to zero; 0 = none")
+
+
+class WarmupStableDecaySchedule(Section):
+    """rate(t) = learning_rate · min(1, t / warmup_steps), times 1 - √(share) in the last steps.
+
+    The share is that of the last `decay_steps` which has passed. Where training ends need not be
+    known at the start: a run in its constant phase can be made longer.
+    Source: Hägele et al. 2024, arXiv 2405.18392, section 3 (the 1-sqrt cooldown, better there than
+    a linear one; a fifth of all steps is enough); Hu et al. 2024, arXiv 2404.06395, for the name.
+    """
+
+    name: Literal["warmup_stable_decay"]
+    warmup_steps: NonNegativeInt = Field(description="steps of linear warm-up; 0 = none")
+    decay_steps: PositiveInt = Field(description="steps of decay to zero, the last of the run")
+
+
+class ConstantSchedule(Section):
+    """rate(t) = learning_rate · min(1, t / warmup_steps)."""
+
+    name: Literal["constant"]
+    warmup_steps: NonNegativeInt = Field(description="steps of linear warm-up; 0 = none")
+
+
+ScheduleConfig = Annotated[
+    ReferenceSchedule | WarmupStableDecaySchedule | ConstantSchedule, Field(discriminator="name")
+]
 
 
 class TrainingConfig(Section):
@@ -172,11 +209,7 @@ class PretrainConfig(Section):
                 f"discriminator.max_position_embeddings {rows}; lower the one or raise the other"
             )
         _check_divides(self.training.batch_size, self.training.accumulation_steps)
-        if self.schedule.warmup_steps > self.training.train_steps:
-            raise ValueError(
-                f"schedule.warmup_steps {self.schedule.warmup_steps} is more than "
-                f"training.train_steps {self.training.train_steps}; a tenth of them is usual"
-            )
+        _check_phases(self.schedule, self.training.train_steps)
         return self
 
 
@@ -217,6 +250,22 @@ def _check_shared_embeddings(discriminator: EncoderConfig, generator: EncoderCon
             raise ValueError(
                 f"generator.{name} is {theirs}, discriminator.{name} is {ours}; both networks "
                 f"share one embedding block, so give both the same value"
+            )
+
+
+def _check_phases(schedule: ScheduleConfig, train_steps: int) -> None:
+    if schedule.warmup_steps > train_steps:
+        raise ValueError(
+            f"schedule.warmup_steps {schedule.warmup_steps} is more than "
+            f"training.train_steps {train_steps}; a tenth of them is usual"
+        )
+    if isinstance(schedule, WarmupStableDecaySchedule):
+        phases = schedule.warmup_steps + schedule.decay_steps
+        if phases > train_steps:
+            raise ValueError(
+                f"schedule.warmup_steps {schedule.warmup_steps} and schedule.decay_steps "
+                f"{schedule.decay_steps} are together {phases}, more than training.train_steps "
+                f"{train_steps}; a tenth and a fifth of them are usual"
             )
 
 
@@ -327,23 +376,50 @@ def _apply_override(tree: dict[str, Any], override: str) -> None:
 
 def _explain(kind: type[Section], detail: dict[str, Any]) -> str:
     """One pydantic error as a sentence for people."""
-    location = [str(part) for part in detail["loc"]]
+    section, location = _locate(kind, [str(part) for part in detail["loc"]])
     key = ".".join(location)
     if detail["type"] == "extra_forbidden":
-        return f"unknown key {key}{_propose(kind, location)}"
+        return f"unknown key {key}{_propose(section, location[-1])}"
     if detail["type"] == "missing":
         return f"{key} is missing"
+    if detail["type"] == "union_tag_not_found":
+        return f"{key}.name is missing"
+    if detail["type"] == "union_tag_invalid":
+        found, known = detail["ctx"]["tag"], detail["ctx"]["expected_tags"].replace("'", "")
+        return f"{key}.name is {found!r}; choose one of {known}"
     if detail["type"] == "value_error":
         return str(detail["ctx"]["error"])
     message = detail["msg"][0].lower() + detail["msg"][1:]
     return f"{key} is {detail['input']!r}: {message}"
 
 
-def _propose(kind: type[Section], location: list[str]) -> str:
+def _locate(section: Any, location: list[str]) -> tuple[Any, list[str]]:
+    """The section that a place lies in, and the place as people write it.
+
+    Where a section is one of several kinds, pydantic puts the kind's name behind the section's.
+    """
+    written = []
+    while location:
+        part, *location = location
+        written.append(part)
+        field = getattr(section, "model_fields", {}).get(part)
+        if field is None or not location:
+            break
+        section = field.annotation
+        if field.discriminator is not None:
+            name, *location = location
+            section = _kind_of(section, field.discriminator, name)
+    return section, [*written, *location]
+
+
+def _kind_of(union: Any, discriminator: str, name: str) -> type[Section]:
+    """The member of a union whose discriminator may have this value."""
+    kinds = get_args(union)
+    return next(k for k in kinds if name in get_args(k.model_fields[discriminator].annotation))
+
+
+def _propose(section: Any, name: str) -> str:
     """`; did you mean …?` for a misspelt key, or the list of right names."""
-    model: Any = kind
-    for part in location[:-1]:
-        model = model.model_fields[part].annotation
-    names = list(model.model_fields)
-    near = difflib.get_close_matches(location[-1], names, n=1)
+    names = list(section.model_fields)
+    near = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {near[0]}?" if near else f"; known here: {', '.join(names)}"

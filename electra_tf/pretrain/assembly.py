@@ -12,7 +12,7 @@ from electra_tf.data.manifest import Manifest, check_shards
 from electra_tf.data.pipeline import evaluation_batches, training_batches
 from electra_tf.encoder_folder import parameter_count
 from electra_tf.pretrain.objectives.electra import Electra
-from electra_tf.training.optimizer import ElectraAdam
+from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import make_schedule
 from electra_tf.training.strategy import make_strategy
 from electra_tf.training.trainer import Evaluator, Trainer
@@ -73,7 +73,7 @@ def assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> Parts
 
     with strategy.scope():
         objective = Electra(config, manifest.vocabulary.mask_id)
-        optimizer = ElectraAdam(config.optimizer, objective.trained_weights)
+        optimizer = Optimizer(config.optimizer, objective.trained_weights)
         trainer = Trainer(
             strategy,
             objective,

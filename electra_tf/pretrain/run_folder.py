@@ -12,7 +12,9 @@ run/
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from electra_tf.config import PretrainConfig, dump_config, load_config
 from electra_tf.data.manifest import Manifest
@@ -27,6 +29,7 @@ ENCODER, GENERATOR = "encoder", "generator"
 # A run may go on with these changed; everything else would make it another run.
 _MAY_CHANGE = {
     ("training", "train_steps"),
+    ("schedule", "decay_steps"),  # of a run whose decay begins when its owner says so
     ("training", "report_every_steps"),
     ("training", "checkpoint_every_steps"),
     ("training", "keep_checkpoints"),
@@ -57,17 +60,21 @@ def claim(folder: Path, config: PretrainConfig, manifest: Manifest) -> None:
 
 def _changed(before: PretrainConfig, now: PretrainConfig) -> list[str]:
     """`section.key: old → new` for every change that makes it another run."""
-    differences = []
-    for section, old in before.model_dump().items():
-        new = getattr(now, section)
-        if not isinstance(old, dict):
-            if old != new:
-                differences.append(f"{section}: {old} → {new}")
-            continue
-        for key, value in old.items():
-            if (section, key) not in _MAY_CHANGE and getattr(new, key) != value:
-                differences.append(f"{section}.{key}: {value} → {getattr(new, key)}")
-    return differences
+    before, now = _leaves(before.model_dump()), _leaves(now.model_dump())
+    return [
+        f"{'.'.join(key)}: {before.get(key)} → {now.get(key)}"
+        for key in before | now
+        if key not in _MAY_CHANGE and before.get(key) != now.get(key)
+    ]
+
+
+def _leaves(tree: Mapping[str, Any], parents: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """(section, key) → value; keys of the root stand alone."""
+    leaves = {}
+    for key, value in tree.items():
+        path = (*parents, key)
+        leaves |= _leaves(value, path) if isinstance(value, dict) else {path: value}
+    return leaves
 
 
 def is_written(folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The learning rate as a function of the update step."""
+"""The learning rate as a function of the update step, counted from 0."""
 
 from __future__ import annotations
 
@@ -6,30 +6,58 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from electra_tf.config import ScheduleConfig
+from electra_tf.config import (
+    ConstantSchedule,
+    ReferenceSchedule,
+    ScheduleConfig,
+    WarmupStableDecaySchedule,
+)
 
 Schedule = Callable[[tf.Tensor], tf.Tensor]
 
 
 def make_schedule(config: ScheduleConfig, learning_rate: float, train_steps: int) -> Schedule:
-    """ELECTRA's schedule: warm-up *times* decay, so the peak is a little below `learning_rate`.
-
-    Source: google-research/electra at 8a46635, `model/optimization.py`: t counts from 0, so the
-    first update has rate 0.
+    """The schedule that `config.name` asks for. Its formula stands at its config class.
 
     Args:
-      config: warm-up steps and power of the decay.
+      config: steps of its phases.
       learning_rate: the peak rate.
-      train_steps: where the decay ends.
+      train_steps: updates of the whole run, where a decay ends.
 
     Returns:
       A function from an integer step to a float32 rate.
     """
+    shape = _SHAPES[type(config)]
+    return lambda step: shape(config, learning_rate, tf.cast(step, tf.float32), train_steps)
 
-    def rate(step: tf.Tensor) -> tf.Tensor:
-        t = tf.cast(step, tf.float32)
-        remaining = tf.maximum(0.0, 1.0 - t / train_steps)
-        warm = tf.minimum(1.0, t / config.warmup_steps) if config.warmup_steps else 1.0
-        return learning_rate * remaining**config.decay_power * warm
 
-    return rate
+def _reference(
+    config: ReferenceSchedule, learning_rate: float, t: tf.Tensor, train_steps: int
+) -> tf.Tensor:
+    remaining = tf.maximum(0.0, 1.0 - t / train_steps)
+    return learning_rate * remaining**config.decay_power * _warm(t, config.warmup_steps)
+
+
+def _warmup_stable_decay(
+    config: WarmupStableDecaySchedule, learning_rate: float, t: tf.Tensor, train_steps: int
+) -> tf.Tensor:
+    passed = (t - (train_steps - config.decay_steps)) / config.decay_steps
+    left = 1.0 - tf.sqrt(tf.clip_by_value(passed, 0.0, 1.0))
+    return learning_rate * left * _warm(t, config.warmup_steps)
+
+
+def _constant(
+    config: ConstantSchedule, learning_rate: float, t: tf.Tensor, train_steps: int
+) -> tf.Tensor:
+    return learning_rate * _warm(t, config.warmup_steps)
+
+
+_SHAPES = {
+    ReferenceSchedule: _reference,
+    WarmupStableDecaySchedule: _warmup_stable_decay,
+    ConstantSchedule: _constant,
+}
+
+
+def _warm(t: tf.Tensor, warmup_steps: int) -> tf.Tensor:
+    return tf.minimum(1.0, t / warmup_steps) if warmup_steps else tf.ones_like(t)

@@ -30,7 +30,7 @@ import orbit
 import tensorflow as tf
 
 from electra_tf.batches import StepKey
-from electra_tf.training.optimizer import ElectraAdam
+from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import Schedule
 
 Sums = dict[str, tf.Tensor]
@@ -62,7 +62,7 @@ class Trainer(orbit.AbstractTrainer):
         self,
         strategy: tf.distribute.Strategy,
         objective: Objective,
-        optimizer: ElectraAdam,
+        optimizer: Optimizer,
         schedule: Schedule,
         make_dataset: Callable[[tf.distribute.InputContext, int], tf.data.Dataset],
         *,
@@ -207,7 +207,7 @@ class Trainer(orbit.AbstractTrainer):
 
     def _update(self, gradients: list[tf.Tensor], norm: tf.Tensor) -> tf.Tensor:
         clipped, _ = tf.clip_by_global_norm(gradients, self._clip_norm, use_norm=norm)
-        self._optimizer.apply(clipped, self._schedule(self.update_step))
+        self._optimizer.apply(clipped, self._schedule(self.update_step), self.update_step)
         self.update_step.assign_add(1)
         self.skipped_in_a_row.assign(0)
         return tf.constant(True)

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from electra_tf.config import (
     PretrainConfig,
     RecordsConfig,
+    WarmupStableDecaySchedule,
     dump_config,
     load_config,
     parse_config,
@@ -92,6 +94,18 @@ def test_set_changes_one_key_and_reads_numbers_as_people_write_them():
         ("data.max_length=513", "data.max_length 513 is more than"),
         ("training.accumulation_steps=7", "not a multiple of training.accumulation_steps 7"),
         ("schedule.warmup_steps=999999", "schedule.warmup_steps 999999 is more than"),
+        ("schedule.decay_powr=1.0", "unknown key schedule.decay_powr; did you mean decay_power?"),
+        ("schedule.decay_power=-1.0", ": schedule.decay_power is -1.0"),
+        ("schedule.name=cosine", "schedule.name is 'cosine'; choose one of reference, warmup_st"),
+        ("schedule.name=constant", "schedule.decay_power; known here: name, warmup_steps"),
+        ("schedule={warmup_steps: 1}", "schedule.name is missing"),
+        ("schedule={name: constant}", ": schedule.warmup_steps is missing"),
+        (
+            "schedule={name: warmup_stable_decay, warmup_steps: 1000, decay_steps: 2001}",
+            "are together 3001, more than training.train_steps 3000",
+        ),
+        ("optimizer.name=adam", "optimizer.name is 'adam'"),
+        ("optimizer.beta_2=1.0", "optimizer.beta_2 is 1.0"),
         ("no_equals_sign", "write section.key=value"),
         ("seed.deeper=1", "seed is not a section"),
         ("seed=2147483648", "seed is 2147483648"),
@@ -102,6 +116,17 @@ def test_a_wrong_override_is_refused_by_name(override, message):
     with pytest.raises(ValueError) as caught:  # noqa: PT011 (the message is looked at below)
         load_config(PretrainConfig, DEMO, [override])
     assert message in str(caught.value)
+
+
+def test_another_schedule_is_set_whole():
+    override = "schedule={name: warmup_stable_decay, warmup_steps: 1000, decay_steps: 2000}"
+    config = load_config(PretrainConfig, DEMO, [override])
+    assert config.schedule == WarmupStableDecaySchedule(
+        name="warmup_stable_decay", warmup_steps=1000, decay_steps=2000
+    )
+    text = dump_config(config)
+    assert "  name: warmup_stable_decay\n  warmup_steps: 1000\n  decay_steps: 2000\n" in text
+    assert parse_config(PretrainConfig, yaml.safe_load(text), "dumped") == config
 
 
 def test_errors_name_the_file(tmp_path):

@@ -41,6 +41,7 @@ RUN = {
         "max_unit_tokens": 4,
     },
     "optimizer": {
+        "name": "electra_adam",
         "learning_rate": 1e-3,
         "weight_decay_rate": 0.01,
         "beta_1": 0.9,
@@ -48,7 +49,7 @@ RUN = {
         "epsilon": 1e-6,
         "clip_norm": 1.0,
     },
-    "schedule": {"warmup_steps": 2, "decay_power": 1.0},
+    "schedule": {"name": "reference", "warmup_steps": 2, "decay_power": 1.0},
     "training": {
         "train_steps": 10,
         "batch_size": 8,

@@ -15,7 +15,7 @@ import tensorflow as tf
 from electra_tf.batches import TokenBatch
 from electra_tf.config import PretrainConfig
 from electra_tf.pretrain.objectives.electra import Electra
-from electra_tf.training.optimizer import ElectraAdam
+from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import make_schedule
 from electra_tf.training.trainer import Evaluator, Trainer
 
@@ -85,7 +85,7 @@ class Run:
 
         with strategy.scope():
             self.objective = Electra(config, MASK_ID)
-            optimizer = ElectraAdam(config.optimizer, self.objective.trained_weights)
+            optimizer = Optimizer(config.optimizer, self.objective.trained_weights)
             self.trainer = Trainer(
                 strategy,
                 self.objective,

@@ -17,9 +17,9 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.batches import CorruptedBatch, MaskedBatch, is_real
-from electra_tf.config import EncoderConfig, ScheduleConfig
+from electra_tf.config import EncoderConfig, ReferenceSchedule
 from electra_tf.pretrain.objectives import electra
-from electra_tf.training.optimizer import ElectraAdam
+from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import make_schedule
 from electra_tf.training.trainer import Trainer
 
@@ -144,11 +144,15 @@ def trained(make_run, settings):
         variable.assign(reader.get_tensor(name))
 
     schedule = make_schedule(
-        ScheduleConfig(warmup_steps=facts["num_warmup_steps"], decay_power=facts["lr_decay_power"]),
+        ReferenceSchedule(
+            name="reference",
+            warmup_steps=facts["num_warmup_steps"],
+            decay_power=facts["lr_decay_power"],
+        ),
         facts["learning_rate"],
         facts["num_train_steps"],
     )
-    optimizer = ElectraAdam(run.optimizer, objective.trained_weights)
+    optimizer = Optimizer(run.optimizer, objective.trained_weights)
     trainer = Trainer(
         tf.distribute.OneDeviceStrategy("CPU:0"),
         objective,

@@ -1,4 +1,4 @@
-"""ELECTRA's Adam against NumPy, and against the reference's own numbers."""
+"""The optimizers against NumPy, and ELECTRA's Adam against the reference's own numbers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config import OptimizerConfig, ScheduleConfig
-from electra_tf.training.optimizer import ElectraAdam, is_decayed
+from electra_tf.config import OptimizerConfig, ReferenceSchedule
+from electra_tf.training.optimizer import Optimizer, _reached, is_decayed
 from electra_tf.training.schedule import make_schedule
 
 ROOT = os.environ.get("ELECTRA_TF_REFERENCE")
@@ -31,6 +31,7 @@ class Named(keras.layers.Layer):
 
 def make_config(**changes) -> OptimizerConfig:
     defaults = {
+        "name": "electra_adam",
         "learning_rate": 0.05,
         "weight_decay_rate": 0.1,
         "beta_1": 0.9,
@@ -41,54 +42,131 @@ def make_config(**changes) -> OptimizerConfig:
     return OptimizerConfig(**(defaults | changes))
 
 
-def adam_in_numpy(values, gradients, rates, config, decayed):
-    """float64 throughout: every value after every step."""
+# --- the formulas of the papers, in float64 ---------------------------------------------------
+
+
+def electra_adam(w, m, v, t, c, spared):
+    return m / (np.sqrt(v) + c.epsilon) + (0 if spared else c.weight_decay_rate * w)
+
+
+def adamw(w, m, v, t, c, spared):
+    m_hat, v_hat = m / (1 - c.beta_1**t), v / (1 - c.beta_2**t)
+    return m_hat / (np.sqrt(v_hat) + c.epsilon) + (0 if spared else c.weight_decay_rate * w)
+
+
+def lamb(w, m, v, t, c, spared):
+    update = adamw(w, m, v, t, c, spared)
+    if spared:
+        return update
+    lengths = [np.sqrt((x**2).sum()) for x in (w, update)]
+    return update * (lengths[0] / lengths[1] if min(lengths) > 0 else 1)
+
+
+FORMULAS = {"electra_adam": electra_adam, "adamw": adamw, "lamb": lamb}
+
+
+def history(formula, values, gradients, rates, config, spared):
+    """Every value after every step."""
     w, m, v = values.astype(np.float64), 0.0, 0.0
-    history = []
-    for gradient, rate in zip(gradients.astype(np.float64), rates, strict=True):
+    for t, (gradient, rate) in enumerate(zip(gradients.astype(np.float64), rates, strict=True), 1):
         m = config.beta_1 * m + (1 - config.beta_1) * gradient
         v = config.beta_2 * v + (1 - config.beta_2) * gradient**2
-        update = m / (np.sqrt(v) + config.epsilon)
-        w = w - rate * (update + config.weight_decay_rate * w * decayed)
-        history.append(w)
-    return history
+        w = w - rate * formula(w, m, v, t, config, spared)
+        yield w
 
 
-def test_ten_steps_are_those_of_numpy():
+SPARED = {
+    "kernel": False,
+    "word_embeddings": False,
+    "zeros": False,
+    "bias": True,
+    "layer_norm.gamma": True,
+}
+MULTIPLIERS = {"kernel": 0.5, "word_embeddings": 0.0, "zeros": 1.0, "bias": 2.0}
+
+
+@pytest.mark.parametrize("multiplied", [False, True])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_ten_steps_are_those_of_numpy(name, multiplied):
     rng = np.random.default_rng(0)
-    names = {"kernel": True, "word_embeddings": True, "bias": False, "layer_norm.gamma": False}
-    values = {name: rng.normal(size=(3, 4)).astype(np.float32) for name in names}
-    model, config = Named(values), make_config()
-    optimizer = ElectraAdam(config, list(model.named.values()))
-    gradients = {name: rng.normal(size=(10, 3, 4)).astype(np.float32) for name in names}
+    values = {name: rng.normal(size=(3, 4)).astype(np.float32) for name in SPARED}
+    values["zeros"][:] = 0.0  # where LAMB has no trust ratio in its first step
+    model, config = Named(values), make_config(name=name)
+    factors = {name: MULTIPLIERS.get(name, 1.0) if multiplied else 1.0 for name in SPARED}
+    optimizer = Optimizer(
+        config,
+        list(model.named.values()),
+        {v.path: factors[name] for name, v in model.named.items()} if multiplied else None,
+    )
+    gradients = {name: rng.normal(size=(10, 3, 4)).astype(np.float32) for name in SPARED}
     gradients["kernel"][:, 0] = 0.0  # never a gradient: only decay moves it
     gradients["bias"] *= 1e-7  # where epsilon shows
     rates = rng.uniform(0.01, 0.1, 10).astype(np.float32)
     expected = {
-        name: adam_in_numpy(values[name], gradients[name], rates, config, decayed)
-        for name, decayed in names.items()
+        name: history(
+            FORMULAS[config.name],
+            values[name],
+            gradients[name],
+            rates * factors[name],
+            config,
+            spared,
+        )
+        for name, spared in SPARED.items()
     }
     for step, rate in enumerate(rates):
-        optimizer.apply([tf.constant(gradients[name][step]) for name in names], tf.constant(rate))
-        for name in names:
+        optimizer.apply(
+            [tf.constant(gradients[name][step]) for name in SPARED],
+            tf.constant(rate),
+            tf.constant(step, tf.int64),
+        )
+        for name in SPARED:
             np.testing.assert_allclose(
-                model.named[name], expected[name][step], rtol=2e-5, atol=1e-6, err_msg=name
+                model.named[name], next(expected[name]), rtol=2e-5, atol=1e-6, err_msg=name
             )
+    if multiplied:
+        np.testing.assert_array_equal(model.named["word_embeddings"], values["word_embeddings"])
+
+
+def first_update(name, weight, gradient=0.5):
+    """What 0.1 as a rate leaves of a kernel and a bias that are both this number."""
+    model = Named({"kernel": np.array([weight]), "bias": np.array([weight])})
+    optimizer = Optimizer(make_config(name=name), list(model.named.values()))
+    optimizer.apply([tf.constant([gradient])] * 2, tf.constant(0.1), tf.constant(0))
+    return float(model.named["kernel"][0]), float(model.named["bias"][0])
 
 
 def test_the_first_update_by_hand():
-    model = Named({"kernel": np.array([2.0]), "bias": np.array([2.0])})
-    optimizer = ElectraAdam(make_config(), list(model.named.values()))
-    optimizer.apply([tf.constant([0.5])] * 2, tf.constant(0.1))
     # No bias correction: 0.1 · 0.5 / (sqrt(0.001) · 0.5 + 1e-6) = 3.162; then 0.1 · 2 of decay.
-    np.testing.assert_allclose(model.named["bias"], [2 - 0.1 * 3.16208], rtol=1e-5)
-    np.testing.assert_allclose(model.named["kernel"], [2 - 0.1 * (3.16208 + 0.2)], rtol=1e-5)
+    kernel, bias = first_update("electra_adam", 2.0)
+    assert kernel == pytest.approx(2 - 0.1 * (3.16208 + 0.2), rel=1e-5)
+    assert bias == pytest.approx(2 - 0.1 * 3.16208, rel=1e-5)
+    # Corrected, both moments are the gradient and its square: a step of 1.
+    kernel, bias = first_update("adamw", 2.0)
+    assert kernel == pytest.approx(2 - 0.1 * 1.2, rel=1e-5)
+    assert bias == pytest.approx(2 - 0.1, rel=1e-5)
+    # The direction 1.2 is made as long as the weight, 2; biases take AdamW's.
+    kernel, bias = first_update("lamb", 2.0)
+    assert kernel == pytest.approx(2 - 0.1 * 2.0, rel=1e-5)
+    assert bias == pytest.approx(2 - 0.1, rel=1e-5)
 
 
-def test_a_rate_of_0_moves_no_weight_but_both_moments():
+def test_lamb_has_no_trust_ratio_where_a_length_is_0():
+    assert first_update("lamb", 0.0)[0] == pytest.approx(-0.1, rel=1e-5)
+    assert first_update("lamb", 0.0, gradient=0.0) == (0.0, 0.0)
+
+
+def test_bias_correction_is_precise_from_the_first_step_to_the_millionth():
+    for step, expected in ((0, 1e-3), (1, 1.999e-3), (999, 1 - 0.999**1000), (10**6, 1.0)):
+        found = _reached(0.999, tf.constant(step + 1.0))
+        assert float(found) == pytest.approx(expected, rel=1e-6)
+    assert float(_reached(0.0, tf.constant(1.0))) == 1.0
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_rate_of_0_moves_no_weight_but_both_moments(name):
     model = Named({"kernel": np.array([2.0])})
-    optimizer = ElectraAdam(make_config(), list(model.named.values()))
-    optimizer.apply([tf.constant([0.5])], tf.constant(0.0))
+    optimizer = Optimizer(make_config(name=name), list(model.named.values()))
+    optimizer.apply([tf.constant([0.5])], tf.constant(0.0), tf.constant(0))
     assert float(model.named["kernel"][0]) == 2.0
     np.testing.assert_allclose(optimizer.first_moments["model/kernel"], [0.05], rtol=1e-6)
     np.testing.assert_allclose(optimizer.second_moments["model/kernel"], [0.00025], rtol=1e-5)
@@ -116,19 +194,51 @@ def test_two_variables_of_one_path_are_refused():
     """They would share their moments."""
     twins = [keras.Variable(np.zeros(2, np.float32), name="twin") for _ in range(2)]
     with pytest.raises(AssertionError, match="twin"):
-        ElectraAdam(make_config(), twins)
+        Optimizer(make_config(), twins)
 
 
-def test_a_checkpoint_holds_every_weight_once_beside_its_moments(tmp_path):
-    model = Named({"kernel": np.ones(3), "bias": np.ones(2)})
-    variables = list(model.named.values())
-    checkpoint = tf.train.Checkpoint(
-        weights={v.path: v.value for v in variables},
-        optimizer=ElectraAdam(make_config(), variables),
-    )
+def test_multipliers_must_name_the_variables_and_no_other():
+    variables = list(Named({"kernel": np.ones(3), "bias": np.ones(2)}).named.values())
+    for multipliers in ({"model/kernel": 0.5}, {"model/kernel": 1, "model/bias": 1, "x": 1}):
+        with pytest.raises(AssertionError, match=r"model/bias|'x'"):
+            Optimizer(make_config(), variables, multipliers)
+
+
+def train(model, optimizer, steps):
+    for step in steps:
+        gradients = [
+            tf.random.stateless_normal(v.shape, (step, index))
+            for index, v in enumerate(model.named.values())
+        ]
+        optimizer.apply(gradients, tf.constant(0.01), tf.constant(step, tf.int64))
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_weights_and_moments_go_on_exactly_from_a_checkpoint(tmp_path, name):
+    def build():
+        model = Named({"kernel": np.ones(3), "bias": np.ones(2)})
+        variables = list(model.named.values())
+        multipliers = {"model/kernel": 0.3, "model/bias": 1.0}
+        optimizer = Optimizer(make_config(name=name), variables, multipliers)
+        weights = {v.path: v.value for v in variables}
+        return model, optimizer, tf.train.Checkpoint(weights=weights, optimizer=optimizer)
+
+    whole, optimizer, checkpoint = build()
+    train(whole, optimizer, range(3))
     path = checkpoint.write(str(tmp_path / "ckpt"))
+    # Every weight once, beside its two moments, and nothing else.
     shapes = [shape for name, shape in tf.train.list_variables(path) if "GRAPH" not in name]
     assert sorted(shapes) == [[2]] * 3 + [[3]] * 3
+    resumed, its_optimizer, its_checkpoint = build()
+    its_checkpoint.read(path).assert_consumed()
+    train(whole, optimizer, range(3, 6))
+    train(resumed, its_optimizer, range(3, 6))
+    for name, variable in whole.named.items():
+        np.testing.assert_array_equal(variable, resumed.named[name])
+        for kind in ("first_moments", "second_moments"):
+            ours, theirs = (getattr(o, kind)[variable.path] for o in (optimizer, its_optimizer))
+            assert ours.dtype == tf.float32
+            np.testing.assert_array_equal(ours, theirs)
 
 
 # --- the reference ---------------------------------------------------------------------------
@@ -152,13 +262,15 @@ def test_clip_rate_and_update_are_those_of_the_reference(case):
         weight_decay_rate=arguments["weight_decay_rate"],
     )
     schedule = make_schedule(
-        ScheduleConfig(
-            warmup_steps=arguments["warmup_steps"], decay_power=arguments["lr_decay_power"]
+        ReferenceSchedule(
+            name="reference",
+            warmup_steps=arguments["warmup_steps"],
+            decay_power=arguments["lr_decay_power"],
         ),
         config.learning_rate,
         arguments["num_train_steps"],
     )
-    optimizer = ElectraAdam(config, list(model.named.values()))
+    optimizer = Optimizer(config, list(model.named.values()))
     for step in range(facts["steps"]):
         gradients = [tf.constant(array("gradients", name)[step]) for name in names]
         clipped, norm = tf.clip_by_global_norm(gradients, config.clip_norm)
@@ -167,7 +279,7 @@ def test_clip_rate_and_update_are_those_of_the_reference(case):
         np.testing.assert_allclose(
             rate, arrays[f"{case}:learning_rate"][step], rtol=1e-6, atol=1e-9
         )
-        optimizer.apply(clipped, rate)
+        optimizer.apply(clipped, rate, tf.constant(step))
         for name in names:
             np.testing.assert_allclose(
                 model.named[name], array("values", name)[step + 1], atol=1e-6, err_msg=name

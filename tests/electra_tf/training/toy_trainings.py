@@ -55,7 +55,7 @@ class Descent:
     def __init__(self, toy: Toy):
         self._toy = toy
 
-    def apply(self, gradients, learning_rate):
+    def apply(self, gradients, learning_rate, update_step):
         self._toy.weight.value.assign_sub(learning_rate * gradients[0])
 
 
