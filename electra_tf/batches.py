@@ -140,12 +140,10 @@ class StepKey(NamedTuple):
     Fields:
       seed: int32 [2], of this step, the same on every replica.
       first_row: int32 scalar, the place of the first row in the global batch.
-      global_batch_size: rows of the global batch.
     """
 
     seed: tf.Tensor
     first_row: tf.Tensor
-    global_batch_size: int
 
 
 def is_real(input_ids: tf.Tensor) -> tf.Tensor:

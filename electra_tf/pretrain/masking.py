@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from electra_tf.batches import MaskedBatch, TokenBatch
 from electra_tf.config import MaskingConfig
+from electra_tf.pretrain.noise import uniform_rows
 
 
 def num_masked_slots(config: MaskingConfig, max_length: int) -> int:
@@ -38,7 +39,6 @@ def mask(
     mask_id: int,
     seed: tf.Tensor,
     first_row: tf.Tensor | int,
-    global_batch_size: int,
 ) -> MaskedBatch:
     """Hides tokens of every row.
 
@@ -51,7 +51,6 @@ def mask(
       mask_id: the id of [MASK].
       seed: int32 [2], of this step.
       first_row: int32 scalar, the place of the first row in the global batch.
-      global_batch_size: rows of the global batch.
 
     Returns:
       The rows with M = `num_masked_slots` slots each.
@@ -59,10 +58,10 @@ def mask(
     num_rows, length = batch.input_ids.shape
     draw_seed, keep_seed = tf.unstack(tf.random.split(seed, 2, alg="philox"))
     units = _units(batch.unit_ids, config)
-    draws = _uniform_rows([global_batch_size, length + 1], draw_seed, first_row, num_rows)
+    draws = uniform_rows(draw_seed, first_row, num_rows, length + 1)
     is_masked = _choose(units, draws, config.mask_rate, _cap(config))
 
-    keeps = _uniform_rows([global_batch_size, length], keep_seed, first_row, num_rows)
+    keeps = uniform_rows(keep_seed, first_row, num_rows, length)
     shows_mask = is_masked & (keeps < config.mask_token_rate)
     slots = _slots(is_masked, num_masked_slots(config, length))
     return MaskedBatch(
@@ -135,11 +134,3 @@ def _slots(is_masked: tf.Tensor, num_slots: int) -> tf.Tensor:
     length = is_masked.shape[1]
     places = tf.range(length) + length * tf.cast(~is_masked, tf.int32)
     return tf.argsort(places, axis=1)[:, :num_slots]
-
-
-def _uniform_rows(
-    shape: list[int], seed: tf.Tensor, first_row: tf.Tensor | int, num_rows: int
-) -> tf.Tensor:
-    """Rows `first_row` … of a uniform draw for the whole global batch."""
-    draws = tf.random.stateless_uniform(shape, seed, alg="philox")
-    return tf.slice(draws, [first_row, 0], [num_rows, shape[1]])

@@ -7,22 +7,6 @@ import tensorflow as tf
 from electra_tf.batches import CorruptedBatch, MaskedBatch
 
 
-def uniform_noise(shape: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-    """Uniform draws that are the same with and without XLA.
-
-    Drawn as floats they are not: XLA makes the mantissa of other bits of the same integers.
-
-    Args:
-      shape: int32 vector.
-      seed: int32 [2].
-
-    Returns:
-      float32 in [0, 1), multiples of 2^-24.
-    """
-    bits = tf.random.stateless_uniform(shape, seed, None, None, tf.uint32, alg="philox")
-    return tf.cast(tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32)), tf.float32) * 2.0**-24
-
-
 def draw_tokens(logits: tf.Tensor, uniform: tf.Tensor, temperature: float = 1.0) -> tf.Tensor:
     """Draws one token a slot from softmax(logits / temperature), by the Gumbel-max trick.
 

@@ -154,7 +154,7 @@ class Trainer(orbit.AbstractTrainer):
         seed = step_seed(self._seed, self.data_step)
         rows = self._batch_size // context.num_replicas_in_sync
         replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
-        key = StepKey(seed, replica * rows, self._batch_size)
+        key = StepKey(seed, replica * rows)
         prepared, counts = self._objective.prepare(batch, key)
         counts = context.all_reduce(tf.distribute.ReduceOp.SUM, counts)
 
@@ -281,7 +281,7 @@ class Evaluator(orbit.AbstractEvaluator):
         seed = step_seed(self._seed, index)
         rows = self._batch_size // context.num_replicas_in_sync
         replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
-        key = StepKey(seed, replica * rows, self._batch_size)
+        key = StepKey(seed, replica * rows)
         prepared, counts = self._objective.prepare(batch, key)
         replica_seed = tf.random.experimental.stateless_fold_in(seed, replica, alg="philox")
         return self._objective.loss(prepared, counts, replica_seed, training=False)[1]

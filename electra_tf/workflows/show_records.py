@@ -90,7 +90,7 @@ def show_records(
         folder, split, max_length=manifest.max_length, batch_size=count, seed=seed
     )
     batch = next(iter(batches))
-    masked = mask(batch, masking, vocabulary.mask_id, np.array([seed, 0], np.int32), 0, count)
+    masked = mask(batch, masking, vocabulary.mask_id, np.array([seed, 0], np.int32), 0)
     is_hidden = np.zeros(batch.input_ids.shape, bool)
     rows, slots = np.nonzero(masked.weights.numpy())
     is_hidden[rows, masked.positions.numpy()[rows, slots]] = True

@@ -17,7 +17,8 @@ from electra_tf.network.heads import MaskedLMHead, ReplacedTokenHead
 from electra_tf.pretrain.losses import masked_lm_losses, mean_over, replaced_token_losses
 from electra_tf.pretrain.masking import mask
 from electra_tf.pretrain.metrics import SUM_SHAPES, electra_metrics, electra_sums
-from electra_tf.pretrain.sampling import corrupt, draw_tokens, uniform_noise
+from electra_tf.pretrain.noise import uniform_noise
+from electra_tf.pretrain.sampling import corrupt, draw_tokens
 
 
 class Electra(tf.Module):
@@ -78,7 +79,6 @@ class Electra(tf.Module):
             self._mask_id,
             key.seed,
             key.first_row,
-            key.global_batch_size,
         )
         real = tf.cast(is_real(batch.input_ids), tf.float32)
         counts = {

@@ -15,9 +15,8 @@ MASK_ID = 4
 SETTINGS = settings(max_examples=60, deadline=None)
 
 
-def hide(batch, config, seed=(1, 2), first_row=0, global_batch_size=None):
-    size = global_batch_size or len(batch.input_ids)
-    return mask(batch, config, MASK_ID, tf.constant(seed), tf.constant(first_row), size)
+def hide(batch, config, seed=(1, 2), first_row=0):
+    return mask(batch, config, MASK_ID, tf.constant(seed), tf.constant(first_row))
 
 
 def hidden_tokens(masked) -> np.ndarray:
@@ -224,7 +223,7 @@ def test_many_seeds_hide_the_budget_too(lay_out, make_masking):
     """As above, over steps instead of rows."""
     batch = lay_out([[1, 2, 3, 4, 2, 1, 3, 4]], 24)
     config = make_masking()
-    hide_at = tf.function(lambda step: mask(batch, config, MASK_ID, tf.stack([9, step]), 0, 1))
+    hide_at = tf.function(lambda step: mask(batch, config, MASK_ID, tf.stack([9, step]), 0))
     counts = [hidden_tokens(hide_at(tf.constant(step))).sum() for step in range(1500)]
     assert abs(np.mean(counts) - 3) <= 4 * np.std(counts) / np.sqrt(len(counts))
     assert min(counts) >= 0
@@ -259,7 +258,6 @@ def test_replicas_hide_what_one_device_hides(lay_out, make_masking):
                 TokenBatch(*[column[first : first + rows] for column in batch[:3]]),
                 make_masking(mask_rate=0.4),
                 first_row=first,
-                global_batch_size=8,
             )
             for first in range(0, 8, rows)
         ]
@@ -286,7 +284,7 @@ def test_another_seed_hides_other_tokens(lay_out, make_masking, repeat, other):
 def test_a_compiled_graph_hides_the_same_tokens(lay_out, make_masking):
     batch = lay_out([[1, 2, 3, 4], [4, 3, 2, 1]], 14)
     config = make_masking(mask_rate=0.4)
-    graph = tf.function(lambda seed, row: mask(batch, config, MASK_ID, seed, row, 2))
+    graph = tf.function(lambda seed, row: mask(batch, config, MASK_ID, seed, row))
     for name, ours, theirs in zip(
         hide(batch, config)._fields,
         graph(tf.constant([1, 2]), tf.constant(0)),

@@ -1,0 +1,60 @@
+"""Uniform draws of a step: the same with and without XLA, on any number of replicas.
+
+Drawn as floats they would not be: XLA makes the mantissa of other bits of the same integers.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+_COUNTED_TOGETHER = 4  # Philox makes four numbers of one count
+
+
+def uniform_noise(shape: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    """Uniform draws of any shape.
+
+    Args:
+      shape: int32 vector.
+      seed: int32 [2].
+
+    Returns:
+      float32 in [0, 1), multiples of 2^-24.
+    """
+    bits = tf.random.stateless_uniform(shape, seed, None, None, tf.uint32, alg="philox")
+    return _fractions(bits)
+
+
+def uniform_rows(
+    seed: tf.Tensor, first_row: tf.Tensor | int, num_rows: int, width: int
+) -> tf.Tensor:
+    """Some rows of a table of uniform draws that has no end, without drawing the others.
+
+    A row depends on the seed, its place in the table and the width alone. Philox turns a count into
+    numbers, so a replica starts counting where its rows begin. `tf.random.stateless_uniform` always
+    counts from 0; the operation beneath it does not.
+
+    Args:
+      seed: int32 [2].
+      first_row: int32 scalar, the place of the first row.
+      num_rows: B.
+      width: draws of a row.
+
+    Returns:
+      float32 [B, width] in [0, 1), multiples of 2^-24.
+    """
+    key = tf.random.stateless_uniform([1], seed, None, None, tf.uint64, alg="philox")
+    counts_per_row = -(-width // _COUNTED_TOGETHER)
+    first_count = tf.cast(first_row, tf.uint64) * tf.constant(counts_per_row, tf.uint64)
+    bits = tf.raw_ops.StatelessRandomUniformFullIntV2(
+        shape=[num_rows, counts_per_row * _COUNTED_TOGETHER],
+        key=key,
+        counter=tf.stack([first_count, tf.constant(0, tf.uint64)]),
+        alg=tf.random.Algorithm.PHILOX.value,
+        dtype=tf.uint32,
+    )
+    return _fractions(bits[:, :width])
+
+
+def _fractions(bits: tf.Tensor) -> tf.Tensor:
+    """uint32 of 32 random bits into float32 in [0, 1), by the upper 24."""
+    return tf.cast(tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32)), tf.float32) * 2.0**-24
