@@ -11,7 +11,7 @@ from html import escape
 from typing import NamedTuple
 
 _CHART_WIDTH, _CHART_HEIGHT = 720, 260
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 12, 12, 28
+_LEFT, _RIGHT, _TOP, _BOTTOM = 80, 32, 12, 34
 _MAX_POINTS = 600  # a curve of more is thinned; the eye sees no difference
 _DASHES = ("", "7 4", "2 3", "9 3 2 3")
 
@@ -47,6 +47,11 @@ def heading(text: str) -> str:
 def note(text: str) -> str:
     """A paragraph in small print."""
     return f'<p class="note">{escape(text)}</p>'
+
+
+def preformatted(text: str) -> str:
+    """Text whose lines and blanks matter: a config, what a terminal showed."""
+    return f"<pre>{escape(text)}</pre>"
 
 
 def facts(rows: Mapping[str, str]) -> str:
@@ -161,6 +166,12 @@ def chart(
     )
 
 
+def charts(drawn: Sequence[str]) -> str:
+    """Charts side by side where there is room."""
+    inner = "\n".join(drawn)
+    return f'<div class="charts">\n{inner}\n</div>'
+
+
 def points_range(values: Sequence[float]) -> tuple[float, float]:
     """Lowest and highest value, a little apart where they are one.
 
@@ -190,12 +201,12 @@ def _drawing(
         _, at = place(x_low, y)
         parts.append(f'<line class="rule" x1="{_LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}"/>')
         parts.append(
-            f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{_number(y)}</text>'
+            f'<text x="{_LEFT - 6}" y="{at + 6:.1f}" text-anchor="end">{_number(y)}</text>'
         )
     for x in ticks(x_low, x_high):
         at, _ = place(x, y_low)
         parts.append(
-            f'<text x="{at:.1f}" y="{bottom + 18}" text-anchor="middle">{_number(x)}</text>'
+            f'<text x="{at:.1f}" y="{bottom + 26}" text-anchor="middle">{_number(x)}</text>'
         )
     if level is not None:
         _, at = place(x_low, level[1])
@@ -311,10 +322,12 @@ th { color: var(--dim); font-weight: 500; width: 14rem; }
 .track { background: var(--track); border-radius: 3px; height: .8rem; overflow: hidden; }
 .track i { display: block; height: 100%; background: var(--bar); }
 small { color: var(--dim); }
-figure { margin: 1.4rem 0 0; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr));
+  gap: 1.4rem 1.5rem; }
+figure { margin: 0; min-width: 0; }
 figcaption { font-weight: 600; }
 .chart { display: block; width: 100%; height: auto; }
-.chart text { fill: var(--dim); font-size: 12px; font-variant-numeric: tabular-nums; }
+.chart text { fill: var(--dim); font-size: 20px; font-variant-numeric: tabular-nums; }
 .rule { stroke: var(--line); stroke-width: 1; }
 .level { stroke: var(--ink); stroke-width: 1; stroke-dasharray: 1 3; }
 .line { fill: none; stroke-width: 1.8; stroke-linejoin: round; }
@@ -328,6 +341,8 @@ figcaption { font-weight: 600; }
   overflow-wrap: anywhere; }
 .shaded span { border-radius: 3px; padding: .1rem 0; }
 .shaded .unit { margin-left: .4em; }
+.sample { margin: 1rem 0; padding-left: .75rem; border-left: 3px solid var(--line); }
+.sample > :first-child { color: var(--dim); font-size: 1rem; }
 .shaded .replaced { font-weight: 700; text-decoration: underline; text-underline-offset: .25em; }
 @media (max-width: 34rem) {
   tr { display: block; } .grid tr { display: table-row; }
@@ -336,6 +351,5 @@ figcaption { font-weight: 600; }
   .grid th, .grid td { display: table-cell; border-bottom: 1px solid var(--line);
     padding: .4rem .75rem .4rem 0; }
   .bars li { grid-template-columns: 4.5rem 1fr 7.5rem; gap: .5rem; font-size: .9rem; }
-  .chart text { font-size: 20px; }
 }
 """

@@ -44,7 +44,7 @@ LAW = {
     ),
     "electra_tf.cli": (
         {"electra_tf.config", "electra_tf.workflows", "electra_tf.workflows.beam_records"},
-        {"typer", "rich"},
+        {"typer", "rich", "plotext"},
     ),
     "electra_tf.__main__": ({"electra_tf.cli"}, set()),
     "chinese": (set(), {"numpy"}),

@@ -95,7 +95,7 @@ class Display:
         unit: str = "",
     ) -> None:
         if seconds_left:
-            details += f"  {_duration(seconds_left)} left"
+            details += f"  {duration(seconds_left)} left"
         if self._bar is not None:
             self._bar.update(
                 self._task,
@@ -155,10 +155,10 @@ def _evaluation_line(metrics: Mapping[str, float]) -> str:
     )
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """`2 h 05 min`, `3 min 20 s`, `12 s`.
 
-    >>> _duration(7500), _duration(200), _duration(12)
+    >>> duration(7500), duration(200), duration(12)
     ('2 h 05 min', '3 min 20 s', '12 s')
     """
     seconds = round(seconds)

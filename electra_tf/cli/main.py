@@ -19,8 +19,10 @@ from electra_tf.cli import (
     records_overlap,
     records_show,
     records_verify,
+    report,
     segment,
     vocab,
+    watch,
 )
 
 app = typer.Typer(
@@ -33,6 +35,8 @@ app = typer.Typer(
 app.command("pretrain")(pretrain.pretrain)
 app.command("evaluate")(evaluate.evaluate)
 app.command("info")(info.info)
+app.command("watch")(watch.watch)
+app.command("report")(report.report)
 app.command("fill-mask")(fill_mask.fill_mask)
 app.command("detect")(detect.detect)
 records.app.command("verify")(records_verify.verify)

@@ -77,6 +77,7 @@ def _summarize(result: RunResult) -> None:
     places = {
         f"{folder}/encoder": "the discriminator: the model to fine-tune",
         f"{folder}/generator": "the generator: fills masks",
+        f"{folder}/report.html": "curves, corpus, ten judged texts; opens in a browser",
         f"{folder}/metrics.jsonl": "every number, one JSON line a report",
         f"{folder}/events": f"for tensorboard --logdir {folder}/events",
         f"{folder}/config.yaml": "every knob, as used",
@@ -84,6 +85,8 @@ def _summarize(result: RunResult) -> None:
     show_table("\nWhere everything is", places)
     console.print("\nNext:")
     console.print(f"  electra-tf info {folder}/encoder", markup=False)
+    console.print(f'  electra-tf fill-mask {folder} "今天[MASK]气很好"', markup=False)
+    console.print(f'  electra-tf detect {folder} "今天天汽很好"', markup=False)
     console.print(
         "  electra-tf pretrain --corpus YOUR_TEXT --config configs/pretrain/small.yaml "
         "--out runs/mine",

@@ -118,8 +118,17 @@ def read_manifest(folder: str | Path) -> Manifest:
             f"{folder}: has no {MANIFEST}, so it is no finished folder of records; "
             f"build it again with `records build`"
         )
+    return read_manifest_file(path)
+
+
+def read_manifest_file(path: str | Path) -> Manifest:
+    """Reads a manifest from wherever it was copied to.
+
+    Raises:
+      ValueError: not JSON, or a manifest of another kind.
+    """
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
+        tree = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: not valid JSON: {error}") from None
     return parse_config(Manifest, _tuples(tree), str(path))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import platform
 from pathlib import Path
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from electra_tf.config import PretrainConfig
 from electra_tf.data.manifest import Manifest
 from electra_tf.encoder_folder import EncoderFolder, write_encoder_folder
 from electra_tf.network.weights import named_weights
 from electra_tf.pretrain.assembly import Parts
+from electra_tf.pretrain.environment import versions
 from electra_tf.pretrain.run_folder import ENCODER, GENERATOR
 
 
@@ -52,9 +51,5 @@ def _provenance(config: PretrainConfig, manifest: Manifest, step: int) -> dict[s
             "corpus": manifest.corpus,
             "train_tokens": manifest.train.tokens,
         },
-        "versions": {
-            "python": platform.python_version(),
-            "tensorflow": tf.__version__,
-            "keras": keras.__version__,
-        },
+        "versions": versions(),
     }

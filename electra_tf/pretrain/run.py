@@ -14,6 +14,7 @@ from electra_tf.config import PretrainConfig, load_config
 from electra_tf.data.manifest import read_manifest
 from electra_tf.pretrain.assembly import Parts, agree, assemble, describe_sizes
 from electra_tf.pretrain.encoders import write_encoders
+from electra_tf.pretrain.environment import write_environment
 from electra_tf.pretrain.run_folder import CHECKPOINTS, CONFIG, EVENTS, METRICS, claim, is_written
 from electra_tf.training.checkpoint import restore_newest, run_lock
 from electra_tf.training.report import Listener, RunLog
@@ -64,7 +65,9 @@ def pretrain(
     with run_lock(folder):
         claim(folder, config, manifest)
         parts = assemble(config, manifest, Path(records))
-        listener.say(f"devices: {describe_devices(parts.strategy)}")
+        devices = describe_devices(parts.strategy)
+        listener.say(f"devices: {devices}")
+        write_environment(folder, devices)
         listener.say(describe_sizes(config))
         restored = restore_newest(parts.checkpoint, folder / CHECKPOINTS)
         for path in restored.damaged:

@@ -3,9 +3,12 @@
 run/
   config.yaml            the resolved config: every knob, as used
   records_manifest.json  what the records said of themselves
+  environment.json       devices and versions
   metrics.jsonl          one line a report
   events/                TensorBoard
   checkpoints/           to resume from
+  records/               where the run built its own from text
+  report.html            curves, corpus, samples
   encoder/ generator/    the two networks, written at the end
 """
 
@@ -24,6 +27,8 @@ RECORDS_MANIFEST = "records_manifest.json"
 METRICS = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
 EVENTS = "events"
+ENVIRONMENT = "environment.json"
+RECORDS = "records"
 ENCODER, GENERATOR = "encoder", "generator"
 
 # A run may go on with these changed; everything else would make it another run.
@@ -54,8 +59,8 @@ def claim(folder: Path, config: PretrainConfig, manifest: Manifest) -> None:
                 f"{folder}: this run was started on other records; give another --out, or the "
                 f"records it was started with (see {folder / RECORDS_MANIFEST})"
             )
-    _replace_text(folder / RECORDS_MANIFEST, facts)
-    _replace_text(path, dump_config(config))
+    replace_text(folder / RECORDS_MANIFEST, facts)
+    replace_text(path, dump_config(config))
 
 
 def _changed(before: PretrainConfig, now: PretrainConfig) -> list[str]:
@@ -82,7 +87,8 @@ def is_written(folder: Path) -> bool:
     return (folder / ENCODER).is_dir() and (folder / GENERATOR).is_dir()
 
 
-def _replace_text(path: Path, text: str) -> None:
+def replace_text(path: Path, text: str) -> None:
+    """Writes a file so that at any moment there is the old one or the new one, whole."""
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)

@@ -7,14 +7,43 @@ from pathlib import Path
 
 from electra_tf.config import PretrainConfig, RecordsConfig
 from electra_tf.data.manifest import MANIFEST, read_manifest
-from electra_tf.pretrain.run import RunResult, evaluate, pretrain
-from electra_tf.pretrain.run_folder import CONFIG
-from electra_tf.training.report import Listener
+from electra_tf.pretrain import run
+from electra_tf.pretrain.run import RunResult
+from electra_tf.pretrain.run_folder import CONFIG, RECORDS
+from electra_tf.training.report import Listener, Report
 from electra_tf.workflows.records import Progress, build_records, corpus_paths
-
-RECORDS = "records"
+from electra_tf.workflows.run_report import REPORT, write_run_report
 
 __all__ = ["evaluate_run", "pretrain", "pretrain_from_text"]
+
+
+def pretrain(
+    config: PretrainConfig, records: str | Path, folder: str | Path, listener: Listener
+) -> RunResult:
+    """Trains or resumes on records that exist, and keeps the run's `report.html` current.
+
+    Args, Returns, Raises: as `electra_tf.pretrain.run.pretrain`.
+    """
+    result = run.pretrain(config, records, folder, _Reporting(folder, listener))
+    if not (result.was_finished and (Path(folder) / REPORT).exists()):
+        write_run_report(folder, records)
+    return result
+
+
+class _Reporting:
+    """A listener that writes the page after every evaluation and passes everything on."""
+
+    def __init__(self, folder: str | Path, listener: Listener):
+        self._folder = folder
+        self._listener = listener
+
+    def say(self, text: str) -> None:
+        self._listener.say(text)
+
+    def report(self, report: Report, last_step: int) -> None:
+        if report.kind == "evaluation":
+            write_run_report(self._folder, num_samples=0)
+        self._listener.report(report, last_step)
 
 
 def pretrain_from_text(
@@ -76,7 +105,7 @@ def evaluate_run(
     own = folder / RECORDS
     if records is None and (folder / CONFIG).exists() and not own.exists():
         raise ValueError(f"{folder}: was trained on records that stand elsewhere; give --records")
-    return evaluate(folder, records or own)
+    return run.evaluate(folder, records or own)
 
 
 def _check_same_corpus(records: Path, corpus: Sequence[str]) -> None:

@@ -78,13 +78,13 @@ def test_a_curve_with_gaps_is_drawn_in_pieces():
 
 def test_the_ends_of_a_curve_stand_at_the_ends_of_the_drawing():
     drawn = chart("loss", [Curve("a", [(0, 1.0), (10, 3.0)])])
-    assert 'points="56.0,232.0 708.0,12.0"' in drawn
+    assert 'points="80.0,226.0 688.0,12.0"' in drawn
 
 
 def test_long_curves_are_thinned_but_keep_their_end():
     drawn = chart("loss", [Curve("a", [(x, float(x)) for x in range(10_001)])])
     assert len(drawn) < 20_000
-    assert "708.0,12.0" in drawn
+    assert "688.0,12.0" in drawn
 
 
 @pytest.mark.parametrize("points", [[], [(3, 2.0)], [(0, 2.0), (9, 2.0)], [(0, math.nan)]])

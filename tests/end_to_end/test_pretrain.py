@@ -2,11 +2,13 @@
 
 import contextlib
 import fcntl
+import html
 import io
 import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -360,3 +362,68 @@ def test_help_is_quick_and_gives_an_example(command):
         assert f"electra-tf {' '.join(command)}" in done.stdout
     # Seconds of this command alone, however busy the machine is.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
+
+
+# --- looking at a run ----------------------------------------------------------------------------
+
+
+def test_a_finished_run_has_a_page_with_curves_and_judged_texts(finished):
+    page = (finished[0] / "report.html").read_text(encoding="utf-8")
+    assert page.count('<svg class="chart"') == 7
+    held_out = json.loads((finished[0] / "records_manifest.json").read_text())["held_out"]
+    assert page.count('<div class="sample">') == min(10, held_out["examples"]) > 0
+    assert "max_position_embeddings: 512" in page
+    assert "tensorflow" in page
+    assert "□" in page
+    assert not any(word in page for word in ("http:", "https:", "<script", "nan"))
+
+
+def test_the_page_is_written_anew_without_records_and_says_what_it_lacks(finished, tmp_path):
+    out = tmp_path / "copy"
+    shutil.copytree(finished[0], out, ignore=shutil.ignore_patterns("records", "checkpoints"))
+    assert str(out / "report.html") in run("report", out).stdout
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "The records stand elsewhere" in page
+    done = run("report", out, "--records", finished[0] / "records")
+    assert '<div class="sample">' in (out / "report.html").read_text(encoding="utf-8")
+    assert run("report", tmp_path, check=False).stderr.startswith(f"error: {tmp_path}: is no run")
+    assert done.returncode == 0
+
+
+def test_watch_shows_where_a_run_stands_and_fits_the_terminal(finished):
+    with mock.patch.dict(os.environ, COLUMNS="60"):
+        lines = run("watch", finished[0]).stdout.rstrip("\n").split("\n")
+    assert lines[0].startswith("run  step 12 of 12  finished")
+    assert sum("┌" in line for line in lines) == 7
+    assert max(map(len, lines)) <= 60
+
+
+def test_a_run_can_be_asked_at_once(finished):
+    assert run("fill-mask", finished[0], "北京[MASK]学").stdout.count("%") == 5
+    assert "Most suspicious" in run("detect", finished[0], "北京大学").stdout
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Debian's chromium")
+@pytest.mark.parametrize("width", [360, 1200])
+def test_the_page_fits_a_phone_and_a_desk_in_a_browser(finished, tmp_path, width):
+    page = (finished[0] / "report.html").read_text(encoding="utf-8")
+    frame = (
+        f'<iframe id="f" style="width:{width}px;height:800px;border:0" '
+        f'srcdoc="{html.escape(page)}"></iframe><script>f.onload = () => {{'
+        "const d = f.contentDocument, root = d.documentElement;"
+        "document.title = [root.scrollWidth, root.clientWidth, "
+        "d.querySelectorAll('svg.chart').length].join(' ')}</script>"
+    )
+    (tmp_path / "frame.html").write_text(frame, encoding="utf-8")
+    browser = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    browser.append(f"--user-data-dir={tmp_path / 'profile'}")
+    shown = subprocess.run(
+        [*browser, f"file://{tmp_path / 'frame.html'}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+    scrolled, seen, charts = map(int, re.search(r"<title>(.*?)</title>", shown).group(1).split())
+    assert scrolled <= seen
+    assert charts == 7
