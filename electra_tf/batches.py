@@ -80,9 +80,11 @@ class MaskedBatch(
     """A batch with some tokens hidden from the generator.
 
     Fields:
-      input_ids: int32 [B, L], hidden tokens replaced by [MASK] (some keep their token).
+      input_ids: int32 [B, L], what the generator sees: [MASK] in place of most hidden tokens,
+        random tokens in place of some, others left as they are.
       segment_ids: int32 [B, L].
-      positions: int32 [B, M], where tokens are hidden, all different within a row.
+      positions: int32 [B, M], where tokens are hidden; all different within a row, but for the
+        masking mode `reference`, where slots in use may share one.
       labels: int32 [B, M], the original ids there.
       weights: float32 [B, M], 1 = slot in use, 0 = unused (its position means nothing).
       original_ids: int32 [B, L], the text before masking.

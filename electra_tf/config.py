@@ -86,14 +86,28 @@ class DataConfig(Section):
 class MaskingConfig(Section):
     """What is hidden from the generator. The algorithm is told in `pretrain/masking.py`."""
 
-    mode: Literal["whole_word", "token"] = Field(description="what is hidden together")
+    mode: Literal["token", "whole_word", "ngram", "span", "reference"] = Field(
+        description="what is hidden together; reference = tokens, drawn as upstream draws them"
+    )
     mask_rate: Rate = Field(description="share of the real tokens that is hidden")
     mask_token_rate: Rate = Field(
-        description="share of the hidden tokens replaced by [MASK]; the others keep their token"
+        description="share of the hidden tokens that the generator sees as [MASK]"
+    )
+    random_token_rate: Rate = Field(
+        description="share it sees as a random token; what is left keeps its token"
     )
     max_unit_tokens: PositiveInt = Field(
         description="longest unit in tokens; the records' units must not be longer"
     )
+
+    @model_validator(mode="after")
+    def _rates_are_shares_of_one(self) -> MaskingConfig:
+        if self.mask_token_rate + self.random_token_rate > 1 + 1e-9:
+            raise ValueError(
+                f"masking.mask_token_rate {self.mask_token_rate} and masking.random_token_rate "
+                f"{self.random_token_rate} are more than 1 together; lower one of them"
+            )
+        return self
 
 
 class OptimizerConfig(Section):

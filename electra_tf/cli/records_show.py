@@ -16,8 +16,19 @@ from electra_tf.cli.options import CONFIGS, Set
 if TYPE_CHECKING:
     from electra_tf.workflows.show_records import ShownExample, ShownToken
 
-_STYLES = {"masked": "bold white on red", "kept": "bold black on yellow", "special": "dim"}
-_MARKS = {"masked": ("⟦", "⟧"), "kept": ("⟨", "⟩")}  # no text of a corpus has them
+_STYLES = {
+    "masked": "bold white on red",
+    "random": "bold white on blue",
+    "kept": "bold black on yellow",
+    "special": "dim",
+}
+# No text of a corpus has these.
+_MARKS = {"masked": ("⟦", "⟧"), "random": ("⟪", "⟫"), "kept": ("⟨", "⟩")}
+_LEGEND = {
+    "masked": "hidden behind [MASK]",
+    "random": "hidden behind a random token",
+    "kept": "to be guessed, but it stands there",
+}
 
 
 def show(
@@ -62,8 +73,12 @@ def show(
     from electra_tf.workflows.show_records import show_records
 
     examples = show_records(folder, masking, count, split, seed)
-    legend = [("masked", "hidden behind [MASK]"), ("kept", "to be guessed, but it stands there")]
-    console.print(Text("   ").join([_mark(state, text) for state, text in legend]))
+    legend = [
+        _mark(*entry)
+        for entry in _LEGEND.items()
+        if masking.random_token_rate or entry[0] != "random"
+    ]
+    console.print(Text("   ").join(legend))
     for number, example in enumerate(examples, start=1):
         console.print(_headline(number, example), style="bold")
         for name, tokens in zip("AB", example.segments, strict=False):

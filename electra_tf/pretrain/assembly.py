@@ -72,7 +72,7 @@ def assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> Parts
         )
 
     with strategy.scope():
-        objective = Electra(config, manifest.vocabulary.mask_id)
+        objective = Electra(config, manifest.vocabulary)
         optimizer = Optimizer(config.optimizer, objective.trained_weights)
         trainer = Trainer(
             strategy,

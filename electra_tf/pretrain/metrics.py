@@ -62,6 +62,7 @@ def electra_sums(
     real = tf.cast(is_real(masked.original_ids), tf.float32)
     replaced = corrupted.is_replaced * real
     judged = tf.cast(discriminator_logits > 0, tf.float32) * real
+    became = tf.gather(corrupted.input_ids, masked.positions, batch_dims=1)
     guess = tf.argmax(generator_logits, axis=-1, output_type=tf.int32)
     is_right = tf.cast(guess == masked.labels, tf.float32)
     total = tf.reduce_sum
@@ -72,8 +73,9 @@ def electra_sums(
         "hidden_tokens": total(hidden),
         "hidden_lm_loss": total(hidden * lm_losses),
         "hidden_lm_correct": total(hidden * is_right),
-        # A slot whose drawn token is the original counts as real, so this needs no second draw.
-        "drawn_correct": total(slots) - total(replaced),
+        # Where slots share a position (mode `reference`), what stands there in the end counts;
+        # upstream's sampled_masked_lm_accuracy looks at each drawn token.
+        "drawn_correct": total(slots * tf.cast(became == masked.labels, tf.float32)),
         "real_tokens": total(real),
         "discriminator_loss": total(
             replaced_token_losses(discriminator_logits, corrupted.is_replaced, real)
@@ -95,11 +97,13 @@ def electra_metrics(sums: Mapping[str, np.ndarray]) -> dict[str, float]:
 
     Returns:
       masked_lm_loss (nats) and masked_lm_accuracy over all slots; hidden_lm_loss and
-      hidden_lm_accuracy over those that show [MASK], which alone compare with the unigram entropy;
-      drawn_accuracy (drawn token = original); discriminator_loss (nats), discriminator_auc,
-      discriminator_accuracy, majority_accuracy (what "nothing is replaced" would score),
+      hidden_lm_accuracy over those that do not show their own token, which alone compare with the
+      unigram entropy; drawn_accuracy (drawn token = original); discriminator_loss (nats),
+      discriminator_auc, discriminator_accuracy, majority_accuracy (what "nothing is
+      replaced" would score),
       discriminator_precision, discriminator_recall; replaced_rate and masked_rate (of the real
-      tokens, [CLS] and [SEP] included). A ratio over nothing is 0.0, the AUC then 0.5.
+      tokens, [CLS] and [SEP] included; slots that share a position count each). A ratio over
+      nothing is 0.0, the AUC then 0.5.
     """
     s = {name: np.asarray(value, np.float64) for name, value in sums.items()}
     masked, real = s["masked_tokens"], s["real_tokens"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from electra_tf.batches import CorruptedBatch, MaskedBatch
+from electra_tf.pretrain.masking import slot_indices
 
 
 def draw_tokens(logits: tf.Tensor, uniform: tf.Tensor, temperature: float = 1.0) -> tf.Tensor:
@@ -32,6 +33,9 @@ def corrupt(masked: MaskedBatch, drawn_ids: tf.Tensor) -> CorruptedBatch:
     Slots that show their own token to the generator are drawn anew too. A drawn token that equals
     the original counts as real.
 
+    Slots of the masking mode `reference` may share a position. There stands the mean of their ids,
+    rounded down: an unrelated token, as upstream (scatter_update). In no other mode do they.
+
     Args:
       masked: where the slots are.
       drawn_ids: int32 [B, M].
@@ -39,11 +43,14 @@ def corrupt(masked: MaskedBatch, drawn_ids: tf.Tensor) -> CorruptedBatch:
     Returns:
       The text for the discriminator, `is_replaced` only where the id has changed.
     """
-    values = tf.where(masked.weights > 0, drawn_ids, masked.labels)
-    num_rows, num_slots = masked.positions.shape
-    rows = tf.broadcast_to(tf.range(num_rows)[:, None], [num_rows, num_slots])
-    places = tf.stack([rows, masked.positions], axis=-1)
-    input_ids = tf.tensor_scatter_nd_update(masked.original_ids, places, values)
+    is_used = tf.cast(masked.weights > 0, tf.int32)
+    sums_and_counts = tf.scatter_nd(
+        slot_indices(masked.positions),
+        tf.stack([drawn_ids * is_used, is_used], axis=-1),
+        [*masked.original_ids.shape, 2],
+    )
+    sums, counts = tf.unstack(sums_and_counts, axis=-1)
+    input_ids = tf.where(counts > 0, sums // tf.maximum(counts, 1), masked.original_ids)
     return CorruptedBatch(
         input_ids=input_ids,
         segment_ids=masked.segment_ids,

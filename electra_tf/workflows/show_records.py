@@ -13,8 +13,9 @@ from electra_tf.data.manifest import check_shards, read_manifest
 from electra_tf.data.pipeline import training_batches
 from electra_tf.pretrain.masking import mask
 
-TokenState = Literal["seen", "masked", "kept", "special"]
-"""seen = left alone; masked = hidden behind [MASK]; kept = to be guessed, but it stands there."""
+TokenState = Literal["seen", "masked", "random", "kept", "special"]
+"""seen = left alone; masked = hidden behind [MASK]; random = hidden behind a random token;
+kept = to be guessed, but it stands there."""
 
 _WORD_BEGINS = "▁"  # SentencePiece's blank
 
@@ -41,7 +42,7 @@ class ShownExample(NamedTuple):
       segments: the tokens of segment A and, where there is one, B.
       num_tokens: [CLS] and [SEP] included.
       num_maskable: [CLS] and [SEP] left out.
-      num_hidden: masked and kept.
+      num_hidden: masked, random and kept.
     """
 
     segments: tuple[tuple[ShownToken, ...], ...]
@@ -90,7 +91,7 @@ def show_records(
         folder, split, max_length=manifest.max_length, batch_size=count, seed=seed
     )
     batch = next(iter(batches))
-    masked = mask(batch, masking, vocabulary.mask_id, np.array([seed, 0], np.int32), 0)
+    masked = mask(batch, masking, manifest.vocabulary, np.array([seed, 0], np.int32), 0)
     is_hidden = np.zeros(batch.input_ids.shape, bool)
     rows, slots = np.nonzero(masked.weights.numpy())
     is_hidden[rows, masked.positions.numpy()[rows, slots]] = True
@@ -118,8 +119,10 @@ def _show(
             state: TokenState = "special"
         elif not is_hidden[place]:
             state = "seen"
+        elif masked_ids[place] == vocabulary.mask_id:
+            state = "masked"
         else:
-            state = "masked" if masked_ids[place] == vocabulary.mask_id else "kept"
+            state = "kept" if masked_ids[place] == ids[place] else "random"
         before = "" if unit and unit == last_unit else " "
         if before and last_unit and token.startswith(CONTINUATION):
             before = "·"

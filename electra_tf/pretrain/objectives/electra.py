@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from electra_tf.batches import MaskedBatch, StepKey, TokenBatch, is_real
 from electra_tf.config import PretrainConfig
+from electra_tf.data.manifest import VocabularyFacts
 from electra_tf.network.embeddings import Embeddings
 from electra_tf.network.encoder import Encoder
 from electra_tf.network.heads import MaskedLMHead, ReplacedTokenHead
@@ -30,16 +31,16 @@ class Electra(tf.Module):
 
     sum_shapes = SUM_SHAPES
 
-    def __init__(self, config: PretrainConfig, mask_id: int):
+    def __init__(self, config: PretrainConfig, vocabulary: VocabularyFacts):
         """Creates all variables; call it inside a strategy's scope.
 
         Args:
           config: the run, `vocab_size` filled in.
-          mask_id: the id of [MASK] in the records' vocabulary.
+          vocabulary: of the records.
         """
         super().__init__()
         self._config = config
-        self._mask_id = mask_id
+        self._vocabulary = vocabulary
         seed, precision = config.seed, config.training.precision
         self.embeddings = Embeddings(config.discriminator, seed)
         self.generator = Encoder(
@@ -76,7 +77,7 @@ class Electra(tf.Module):
         masked = mask(
             batch,
             self._config.masking,
-            self._mask_id,
+            self._vocabulary,
             key.seed,
             key.first_row,
         )

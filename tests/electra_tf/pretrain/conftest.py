@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from electra_tf.batches import TokenBatch
 from electra_tf.config import MaskingConfig, PretrainConfig, parse_config
+from electra_tf.data.manifest import VocabularyFacts
 
 ENCODER = {
     "vocab_size": 40,
@@ -38,6 +39,7 @@ RUN = {
         "mode": "whole_word",
         "mask_rate": 0.15,
         "mask_token_rate": 0.85,
+        "random_token_rate": 0.0,
         "max_unit_tokens": 4,
     },
     "optimizer": {
@@ -75,6 +77,14 @@ def make_run():
         return parse_config(PretrainConfig, RUN | changed, "test")
 
     return make
+
+
+@pytest.fixture(scope="session")
+def vocabulary() -> VocabularyFacts:
+    """40 ids: [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4, then ordinary tokens."""
+    return VocabularyFacts(
+        file="vocab.txt", size=40, sha256="0", unk_id=1, cls_id=2, sep_id=3, mask_id=4
+    )
 
 
 @pytest.fixture(scope="session")

@@ -14,12 +14,13 @@ import tensorflow as tf
 
 from electra_tf.batches import TokenBatch
 from electra_tf.config import PretrainConfig
+from electra_tf.data.manifest import VocabularyFacts
 from electra_tf.pretrain.objectives.electra import Electra
 from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import make_schedule
 from electra_tf.training.trainer import Evaluator, Trainer
 
-MASK_ID = 4
+VOCABULARY = VocabularyFacts(file="", size=40, sha256="", unk_id=1, cls_id=2, sep_id=3, mask_id=4)
 STEPS = 4
 DROPOUT = {"hidden_dropout_rate": 0.1, "attention_dropout_rate": 0.1}
 
@@ -84,7 +85,7 @@ class Run:
             return quietly(tf.data.Dataset.from_tensor_slices(tuple(parts)).map(TokenBatch))
 
         with strategy.scope():
-            self.objective = Electra(config, MASK_ID)
+            self.objective = Electra(config, VOCABULARY)
             optimizer = Optimizer(config.optimizer, self.objective.trained_weights)
             self.trainer = Trainer(
                 strategy,

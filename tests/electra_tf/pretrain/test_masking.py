@@ -9,14 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from electra_tf.batches import TokenBatch
+from electra_tf.data.manifest import VocabularyFacts
 from electra_tf.pretrain.masking import mask, num_masked_slots
 
 MASK_ID = 4
+VOCABULARY = VocabularyFacts(
+    file="", size=40, sha256="", unk_id=1, cls_id=2, sep_id=3, mask_id=MASK_ID
+)
 SETTINGS = settings(max_examples=60, deadline=None)
 
 
 def hide(batch, config, seed=(1, 2), first_row=0):
-    return mask(batch, config, MASK_ID, tf.constant(seed), tf.constant(first_row))
+    return mask(batch, config, VOCABULARY, tf.constant(seed), tf.constant(first_row))
 
 
 def hidden_tokens(masked) -> np.ndarray:
@@ -223,7 +227,7 @@ def test_many_seeds_hide_the_budget_too(lay_out, make_masking):
     """As above, over steps instead of rows."""
     batch = lay_out([[1, 2, 3, 4, 2, 1, 3, 4]], 24)
     config = make_masking()
-    hide_at = tf.function(lambda step: mask(batch, config, MASK_ID, tf.stack([9, step]), 0))
+    hide_at = tf.function(lambda step: mask(batch, config, VOCABULARY, tf.stack([9, step]), 0))
     counts = [hidden_tokens(hide_at(tf.constant(step))).sum() for step in range(1500)]
     assert abs(np.mean(counts) - 3) <= 4 * np.std(counts) / np.sqrt(len(counts))
     assert min(counts) >= 0
@@ -284,7 +288,7 @@ def test_another_seed_hides_other_tokens(lay_out, make_masking, repeat, other):
 def test_a_compiled_graph_hides_the_same_tokens(lay_out, make_masking):
     batch = lay_out([[1, 2, 3, 4], [4, 3, 2, 1]], 14)
     config = make_masking(mask_rate=0.4)
-    graph = tf.function(lambda seed, row: mask(batch, config, MASK_ID, seed, row))
+    graph = tf.function(lambda seed, row: mask(batch, config, VOCABULARY, seed, row))
     for name, ours, theirs in zip(
         hide(batch, config)._fields,
         graph(tf.constant([1, 2]), tf.constant(0)),

@@ -110,7 +110,9 @@ def test_padding_counts_nowhere(small):
 def test_sums_of_two_batches_add_up_to_those_of_both_together(small):
     once = electra_sums(*small)
     masked, guesses, corrupted, judgements = (
-        type(part)(*[tf.concat([c, c], 0) for c in part]) if isinstance(part, tuple) else part
+        type(part)(*[None if c is None else tf.concat([c, c], 0) for c in part])
+        if isinstance(part, tuple)
+        else part
         for part in small
     )
     double = electra_sums(

@@ -13,7 +13,6 @@ from electra_tf.pretrain.losses import mean_over, replaced_token_losses
 from electra_tf.pretrain.objectives.electra import Electra
 from electra_tf.pretrain.sampling import corrupt
 
-MASK_ID = 4
 SEED = tf.constant([5, 6])
 ROWS = [[2, 1, 3, 1, 2, 1], [1, 1, 2, 1], [4, 2]]
 
@@ -27,8 +26,8 @@ def prepared(objective, rows):
     return objective.prepare(rows, StepKey(SEED, tf.constant(0)))
 
 
-def test_an_encoder_looks_at_id_0_where_it_is_said_to_be_a_token(make_run):
-    encoder = Electra(make_run(), MASK_ID).discriminator
+def test_an_encoder_looks_at_id_0_where_it_is_said_to_be_a_token(make_run, vocabulary):
+    encoder = Electra(make_run(), vocabulary).discriminator
     ids = tf.constant([[2, 5, 0, 6, 3, 0]])
     segments = tf.zeros_like(ids)
     default = encoder(ids, segments)
@@ -40,8 +39,8 @@ def test_an_encoder_looks_at_id_0_where_it_is_said_to_be_a_token(make_run):
     np.testing.assert_allclose(other[0, 0], default[0, 0], atol=1e-6)
 
 
-def test_the_discriminator_looks_at_a_drawn_pad(make_run, rows):
-    objective = Electra(make_run(masking={"mask_rate": 0.5}), MASK_ID)
+def test_the_discriminator_looks_at_a_drawn_pad(make_run, rows, vocabulary):
+    objective = Electra(make_run(masking={"mask_rate": 0.5}), vocabulary)
     bias = np.zeros(40, np.float32)
     bias[0] = 1000.0  # the generator draws nothing but [PAD]
     objective.masked_lm_head.output_bias.assign(bias)
@@ -59,10 +58,12 @@ def test_the_discriminator_looks_at_a_drawn_pad(make_run, rows):
     assert sums["replaced"] == sums["masked_tokens"]
 
 
-def test_both_networks_read_each_packed_sequence_as_if_it_stood_alone(make_run, lay_out):
+def test_both_networks_read_each_packed_sequence_as_if_it_stood_alone(
+    make_run, lay_out, vocabulary
+):
     """Everything is masked and always the same token drawn, so masks and draws are no chance."""
     run = make_run(masking={"mask_rate": 1.0, "mask_token_rate": 1.0})
-    objective = Electra(run, MASK_ID)
+    objective = Electra(run, vocabulary)
     bias = np.zeros(40, np.float32)
     bias[9] = 1000.0
     objective.masked_lm_head.output_bias.assign(bias)
@@ -89,8 +90,10 @@ def test_both_networks_read_each_packed_sequence_as_if_it_stood_alone(make_run, 
     )
 
 
-def test_the_loss_starts_at_the_log_of_the_vocabulary_plus_fifty_times_log_2(make_run, rows):
-    objective = Electra(make_run(masking={"mask_rate": 0.5}), MASK_ID)
+def test_the_loss_starts_at_the_log_of_the_vocabulary_plus_fifty_times_log_2(
+    make_run, rows, vocabulary
+):
+    objective = Electra(make_run(masking={"mask_rate": 0.5}), vocabulary)
     masked, counts = prepared(objective, rows)
     loss, sums = objective.loss(masked, counts, SEED, training=True)
     expected = math.log(40) + 50 * math.log(2)
@@ -101,8 +104,8 @@ def test_the_loss_starts_at_the_log_of_the_vocabulary_plus_fifty_times_log_2(mak
     assert metrics["discriminator_loss"] == pytest.approx(math.log(2), abs=0.01)
 
 
-def test_the_losses_are_divided_by_the_counts_that_are_handed_in(make_run, rows):
-    objective = Electra(make_run(), MASK_ID)
+def test_the_losses_are_divided_by_the_counts_that_are_handed_in(make_run, rows, vocabulary):
+    objective = Electra(make_run(), vocabulary)
     masked, counts = prepared(objective, rows)
     assert float(counts["real_tokens"]) == 12 + 7 + 8
     assert float(counts["masked_tokens"]) == float(tf.reduce_sum(masked.weights))
@@ -118,8 +121,8 @@ def test_the_losses_are_divided_by_the_counts_that_are_handed_in(make_run, rows)
     )
 
 
-def test_another_seed_draws_other_tokens_and_drops_other_values(make_run, rows):
-    objective = Electra(make_run(masking={"mask_rate": 1.0}), MASK_ID)
+def test_another_seed_draws_other_tokens_and_drops_other_values(make_run, rows, vocabulary):
+    objective = Electra(make_run(masking={"mask_rate": 1.0}), vocabulary)
     masked, counts = prepared(objective, rows)
 
     def drawn(seed):
@@ -131,7 +134,7 @@ def test_another_seed_draws_other_tokens_and_drops_other_values(make_run, rows):
     assert drawn([5, 6])["discriminator_loss"] != drawn([5, 7])["discriminator_loss"]
 
     rates = {"hidden_dropout_rate": 0.3}
-    objective = Electra(make_run(discriminator=rates, generator=rates), MASK_ID)
+    objective = Electra(make_run(discriminator=rates, generator=rates), vocabulary)
 
     def guessed(seed, training=True):
         sums = objective.loss(masked, counts, tf.constant(seed), training=training)[1]
@@ -142,10 +145,10 @@ def test_another_seed_draws_other_tokens_and_drops_other_values(make_run, rows):
     assert guessed([5, 6], training=False) == guessed([5, 7], training=False)
 
 
-def test_compiled_and_uncompiled_losses_agree_with_dropout_and_draws(make_run, rows):
+def test_compiled_and_uncompiled_losses_agree_with_dropout_and_draws(make_run, rows, vocabulary):
     rates = {"hidden_dropout_rate": 0.1, "attention_dropout_rate": 0.1}
     run = make_run(discriminator=rates, generator=rates, masking={"mask_rate": 0.5})
-    objective = Electra(run, MASK_ID)
+    objective = Electra(run, vocabulary)
     masked, counts = prepared(objective, rows)
 
     def step(seed):
@@ -158,8 +161,10 @@ def test_compiled_and_uncompiled_losses_agree_with_dropout_and_draws(make_run, r
         np.testing.assert_allclose(compiled[name], sums[name], rtol=1e-5, err_msg=name)
 
 
-def test_both_losses_train_the_shared_embeddings_and_draws_pass_no_gradient(make_run, rows):
-    objective = Electra(make_run(objective={"generator_weight": 0.0}), MASK_ID)
+def test_both_losses_train_the_shared_embeddings_and_draws_pass_no_gradient(
+    make_run, rows, vocabulary
+):
+    objective = Electra(make_run(objective={"generator_weight": 0.0}), vocabulary)
     masked, counts = prepared(objective, rows)
     with tf.GradientTape() as tape:
         loss, _ = objective.loss(masked, counts, SEED, training=False)
@@ -177,8 +182,8 @@ def test_both_losses_train_the_shared_embeddings_and_draws_pass_no_gradient(make
             assert not np.any(tf.convert_to_tensor(slope)), path
 
 
-def test_every_variable_is_trained_once_under_a_path_of_its_own(make_run):
-    weights = Electra(make_run(), MASK_ID).trained_weights
+def test_every_variable_is_trained_once_under_a_path_of_its_own(make_run, vocabulary):
+    weights = Electra(make_run(), vocabulary).trained_weights
     assert len({id(v) for v in weights}) == len({v.path for v in weights}) == len(weights)
     # 5 of the embeddings, 2 × (projection 2 + 2 layers × 16), heads 5 and 4.
     assert len(weights) == 5 + 2 * (2 + 2 * 16) + 5 + 4

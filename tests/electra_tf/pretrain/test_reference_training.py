@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from electra_tf.batches import CorruptedBatch, MaskedBatch, is_real
 from electra_tf.config import EncoderConfig, ReferenceSchedule
+from electra_tf.data.manifest import VocabularyFacts
 from electra_tf.pretrain.objectives import electra
 from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import make_schedule
@@ -78,6 +79,11 @@ def settings():
     return json.loads((FOLDER / "settings.json").read_text())
 
 
+def facts_of(pretraining: dict) -> VocabularyFacts:
+    ids = {f"{name.lower()}_id": pretraining["ids"][name] for name in ("UNK", "CLS", "SEP", "MASK")}
+    return VocabularyFacts(file="", size=pretraining["vocab_size"], sha256="", **ids)
+
+
 def encoder(pretraining: dict, sizes: dict) -> EncoderConfig:
     return EncoderConfig(
         vocab_size=pretraining["vocab_size"],
@@ -136,7 +142,7 @@ def trained(make_run, settings):
             )
         },
     )
-    objective = Fed(run, mask_id=pretraining["ids"]["MASK"])
+    objective = Fed(run, facts_of(pretraining))
     weights = {reference_name(v.path): v for v in objective.trained_weights}
     reader = tf.train.load_checkpoint(str(FOLDER / "a_pretraining" / "ckpt_initial_no_slots"))
     assert set(weights) == set(reader.get_variable_to_shape_map()) - {"global_step"}

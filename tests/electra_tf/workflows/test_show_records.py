@@ -52,7 +52,13 @@ def folder(tmp_path):
 
 
 def masking(**changes):
-    knobs = {"mode": "whole_word", "mask_rate": 1.0, "mask_token_rate": 1.0, "max_unit_tokens": 2}
+    knobs = {
+        "mode": "whole_word",
+        "mask_rate": 1.0,
+        "mask_token_rate": 1.0,
+        "random_token_rate": 0.0,
+        "max_unit_tokens": 2,
+    }
     return MaskingConfig(**knobs | changes)
 
 
@@ -75,6 +81,7 @@ def test_all_or_nothing_is_hidden_at_rates_of_one_and_zero(folder):
     for rates, state in (
         ({}, "masked"),
         ({"mask_token_rate": 0.0}, "kept"),
+        ({"mode": "span", "mask_token_rate": 0.0}, "kept"),
         ({"mask_rate": 0.0}, "seen"),
     ):
         (example,) = show_records(folder, masking(**rates), 1, "train", 1)
