@@ -13,7 +13,8 @@ import tensorflow as tf
 
 from electra_tf.batches import PAD_ID
 from electra_tf.data.manifest import Manifest, Shard, VocabularyFacts
-from electra_tf.data.records import FEATURES, read_records
+from electra_tf.data.records import read_records
+from electra_tf.data.serialization import FEATURES
 
 _ROWS_AT_ONCE = 1024
 _BYTES_AT_ONCE = 1 << 20

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from electra_tf.batches import TokenBatch
 from electra_tf.data.manifest import Split
-from electra_tf.data.records import FEATURES
+from electra_tf.data.serialization import FEATURES
 
 
 def training_batches(

@@ -7,138 +7,29 @@ length, at most max_length, without padding.
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from functools import lru_cache
-from itertools import chain, pairwise
 from pathlib import Path
-from typing import IO, Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.manifest import BUILD_TIMES, MANIFEST, Shard, Split
+from electra_tf.data.serialization import (
+    SerializedExamples,
+    join_records,
+    serialize,
+    split_records,
+    with_length,
+)
 
-FEATURES = ("input_ids", "segment_ids", "unit_ids")
 SplitName = Literal["train", "held_out"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 MAX_OPEN_FILES = 256
 FRAME_BYTES = 16  # TFRecord: length 8, its checksum 4, the data's checksum 4
-
-_LENGTH = struct.Struct("<I")
-
-
-class PackedRecords(NamedTuple):
-    """Serialized examples on their way into a spill file.
-
-    `data` has for each a length (uint32, little endian) and that many bytes; `tokens` leaves
-    [CLS] and [SEP] out.
-    """
-
-    data: bytes
-    documents: int
-    examples: int
-    tokens: int
-
-
-def pack_examples(examples: Sequence[Sequence[np.ndarray]], documents: int) -> PackedRecords:
-    """Serializes the examples of some documents, each (input_ids, segment_ids, unit_ids)."""
-    if not examples:
-        return PackedRecords(b"", documents, 0, 0)
-    sizes = [len(example[0]) for example in examples]
-    columns = [np.concatenate(column) for column in zip(*examples, strict=True)]
-    records = serialize_rows(*columns, np.array(sizes))
-    return _pack(records, documents, int(np.count_nonzero(columns[2])))
-
-
-def _pack(records: Sequence[bytes], documents: int, tokens: int) -> PackedRecords:
-    data = b"".join(chain.from_iterable((_LENGTH.pack(len(r)), r) for r in records))
-    return PackedRecords(data, documents, len(records), tokens)
-
-
-def serialize(input_ids: np.ndarray, segment_ids: np.ndarray, unit_ids: np.ndarray) -> bytes:
-    """One example as the bytes of a tf.train.Example, equal input giving equal bytes.
-
-    Args:
-      input_ids: int [n], with [CLS] and [SEP], without padding.
-      segment_ids: int [n].
-      unit_ids: int [n].
-    """
-    return _record([_varints(column)[0] for column in (input_ids, segment_ids, unit_ids)])
-
-
-def serialize_rows(
-    input_ids: np.ndarray, segment_ids: np.ndarray, unit_ids: np.ndarray, sizes: np.ndarray
-) -> list[bytes]:
-    """Many examples, each as `tf.train.Example.SerializeToString(deterministic=True)` gives it.
-
-    Written by hand, all rows at once: the protobuf classes take 50 µs for a row of 128 tokens,
-    which was the slowest stage of a build.
-
-    Args:
-      input_ids: int [T], the rows one after the other.
-      segment_ids: int [T].
-      unit_ids: int [T].
-      sizes: int [N], the length of each row, at least 1; together T.
-    """
-    assert len(sizes), "no rows"
-    assert sizes.min() > 0, "protobuf leaves an empty list out"
-    last = np.cumsum(sizes) - 1
-    columns = []
-    for column in (input_ids, segment_ids, unit_ids):
-        packed, ends = _varints(column)
-        ends = ends[last].tolist()
-        columns.append([packed[start:end] for start, end in pairwise([0, *ends])])
-    return [_record(row) for row in zip(*columns, strict=True)]
-
-
-def _record(row: Sequence[bytes]) -> bytes:
-    """The Example of three packed columns."""
-    parts = []
-    for name, packed in zip(FEATURES, row, strict=True):
-        parts += [_column_head(name, len(packed)), packed]
-    body = b"".join(parts)
-    return b"\x0a" + _varint(len(body)) + body
-
-
-def _varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
-    """Protobuf's variable-length integers, 7 bits a byte, and where each of them ends."""
-    values = np.asarray(values, np.int64).view(np.uint64)  # so that a negative one takes ten bytes
-    largest = int(values.max(initial=0))
-    if largest < 128:  # segments always, units mostly
-        return values.astype(np.uint8).tobytes(), np.arange(1, len(values) + 1)
-    sizes = np.ones(len(values), np.int64)
-    for bits in range(7, largest.bit_length(), 7):
-        sizes += values >> bits > 0
-    ends = np.cumsum(sizes)
-    starts = ends - sizes
-    packed = np.empty(int(sizes.sum()), np.uint8)
-    rows = np.arange(len(values))
-    for index in range(int(sizes.max(initial=0))):
-        rows = rows[sizes[rows] > index]
-        goes_on = (sizes[rows] > index + 1).astype(np.uint64) << 7
-        packed[starts[rows] + index] = values[rows] >> 7 * index & 0x7F | goes_on
-    return packed.tobytes(), ends
-
-
-@lru_cache(maxsize=1 << 14)
-def _varint(value: int) -> bytes:
-    bits = [value >> shift & 0x7F for shift in range(0, max(value.bit_length(), 1), 7)]
-    return bytes([*(part | 0x80 for part in bits[:-1]), bits[-1]])
-
-
-@lru_cache(maxsize=1 << 14)
-def _column_head(name: str, size: int) -> bytes:
-    """What stands before the `size` packed bytes of a column: map entry, key, Feature, list."""
-    head = b"\x0a" + _varint(size)
-    for tag in (b"\x1a", b"\x12"):
-        head = tag + _varint(len(head) + size) + head
-    head = b"\x0a" + _varint(len(name)) + name.encode("ascii") + head
-    return b"\x0a" + _varint(len(head) + size) + head
 
 
 class SplitWriter:
@@ -156,18 +47,18 @@ class SplitWriter:
         self._tokens = 0
         self._documents = 0
 
-    def add(self, packed: PackedRecords) -> None:
+    def add(self, examples: SerializedExamples) -> None:
         """Adds the examples of some documents."""
-        self._file.write(packed.data)
-        self._documents += packed.documents
-        self._examples += packed.examples
-        self._tokens += packed.tokens
+        self._file.write(examples.data)
+        self._documents += examples.documents
+        self._examples += examples.examples
+        self._tokens += examples.tokens
 
     def add_document(self, examples: Iterable[Sequence[np.ndarray]]) -> None:
         """Adds the examples of one document, each (input_ids, segment_ids, unit_ids)."""
         examples = list(examples)
         tokens = sum(int(np.count_nonzero(unit_ids)) for *_, unit_ids in examples)
-        self.add(_pack([serialize(*example) for example in examples], 1, tokens))
+        self.add(join_records([serialize(*example) for example in examples], 1, tokens))
 
     def close(self) -> None:
         """Lets go of the spill file; for a build that is given up."""
@@ -193,7 +84,7 @@ class SplitWriter:
         key = [seed, zlib.crc32(self._name.encode())]
         shards = []
         for index, bucket in enumerate(self._fill_buckets(num_shards, key)):
-            records = list(_read_packed(bucket))
+            records = list(_read_spilled(bucket))
             order = np.random.default_rng([*key, 1 + index]).permutation(len(records))
             file = shard_file(self._name, index, num_shards)
             shards.append(write_shard(self._folder / file, [records[i] for i in order]))
@@ -217,9 +108,9 @@ class SplitWriter:
                 batch = paths[first : first + MAX_OPEN_FILES]
                 files = [stack.enter_context(open(path, "wb")) for path in batch]
                 lots = _lots(num_shards, np.random.default_rng([*key, 0]))
-                for record, shard in zip(_read_packed(self._spill), lots, strict=False):
+                for record, shard in zip(_read_spilled(self._spill), lots, strict=False):
                     if first <= shard < first + len(batch):
-                        files[shard - first].write(_LENGTH.pack(len(record)) + record)
+                        files[shard - first].write(with_length(record))
         return paths
 
 
@@ -293,22 +184,9 @@ def read_records(path: str | Path) -> Iterator[bytes]:
         raise ValueError(f"{path}: truncated or damaged: {error.message}") from None
 
 
-def unpack_records(packed: PackedRecords) -> Iterator[bytes]:
-    """The serialized examples, one by one."""
-    yield from _unpacked(io.BytesIO(packed.data))
-
-
-def _read_packed(path: Path) -> Iterator[bytes]:
+def _read_spilled(path: Path) -> Iterator[bytes]:
     with open(path, "rb", buffering=1 << 20) as file:
-        yield from _unpacked(file)
-
-
-def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
-    while head := file.read(_LENGTH.size):
-        (size,) = _LENGTH.unpack(head)
-        record = file.read(size)
-        assert len(record) == size, "a spill file changed while we read it"
-        yield record
+        yield from split_records(file)
 
 
 def shard_file(name: str, index: int, num_shards: int) -> str:

@@ -25,13 +25,12 @@ from electra_tf.data.build_report import write_report
 from electra_tf.data.manifest import Manifest, Shard, Split, read_manifest, write_manifest
 from electra_tf.data.records import (
     SPLITS,
-    PackedRecords,
     give_up_folder,
     prepare_folder,
     shard_file,
-    unpack_records,
     write_shard,
 )
+from electra_tf.data.serialization import SerializedExamples, each_record
 from electra_tf.workflows.corpora import Corpus
 from electra_tf.workflows.record_workers import (
     BLOCK_CHARACTERS,
@@ -195,10 +194,10 @@ class _Build(beam.DoFn):
         self.start_bundle()
         splits: Counter[tuple[str, str]] = Counter()
         for name in SPLITS:
-            packed: PackedRecords = getattr(built, name)
+            examples: SerializedExamples = getattr(built, name)
             for count in ("documents", "examples", "tokens"):
-                splits[name, count] = getattr(packed, count)
-            for record in unpack_records(packed):
+                splits[name, count] = getattr(examples, count)
+            for record in each_record(examples):
                 yield name, record
         yield TaggedOutput("counts", _Totals(Counter(), built.counts, splits))
 

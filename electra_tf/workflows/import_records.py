@@ -14,7 +14,6 @@ from electra_tf.data.checks import check_shard
 from electra_tf.data.manifest import Manifest, write_manifest
 from electra_tf.data.records import (
     SplitWriter,
-    pack_examples,
     prepare_folder,
     unigram_entropy_nats,
 )
@@ -23,6 +22,7 @@ from electra_tf.data.reference_records import (
     find_reference_files,
     read_reference_rows,
 )
+from electra_tf.data.serialization import serialize_examples
 from electra_tf.workflows.records import vocabulary_facts, vocabulary_file_name
 
 Tell = Callable[[str, int, int | None], None]
@@ -81,7 +81,7 @@ def import_records(
                     [column[:size] for column in row]
                     for *row, size in zip(*columns, rows.sizes[chosen].tolist(), strict=True)
                 ]
-                writers[name].add(pack_examples(examples, len(examples)))
+                writers[name].add(serialize_examples(examples, len(examples)))
             text = rows.input_ids[~is_held_out][units[~is_held_out] > 0]
             counts += np.bincount(text, minlength=vocabulary.size)
             done += len(rows.sizes)

@@ -1,4 +1,4 @@
-"""Blocks of documents into packed records, in this process or in several, always in order."""
+"""Blocks of documents into serialized records, in this process or in several, always in order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from chinese.segmentation import make_segmenter
 from chinese.tokenizer import Tokenizer
 from chinese.vocab import load_vocabulary
 from electra_tf.config import RecordsConfig
-from electra_tf.data.records import PackedRecords, pack_examples
+from electra_tf.data.serialization import SerializedExamples, serialize_examples
 
 BLOCK_CHARACTERS = 1 << 18
 
@@ -67,8 +67,8 @@ class BlockCounts:
 class BuiltBlock(NamedTuple):
     """A block as records, held-out documents apart."""
 
-    train: PackedRecords
-    held_out: PackedRecords
+    train: SerializedExamples
+    held_out: SerializedExamples
     counts: BlockCounts
 
 
@@ -140,8 +140,8 @@ class BlockBuilder:
         _count_examples(counts, rows[0] + rows[1])
         packing = time.perf_counter()
         num_apart = sum(held_out)
-        train = pack_examples(rows[0], len(block) - num_apart)
-        apart = pack_examples(rows[1], num_apart)
+        train = serialize_examples(rows[0], len(block) - num_apart)
+        apart = serialize_examples(rows[1], num_apart)
         counts.numbers["sentences"] = met.sentences
         counts.words += met.words
         counts.seconds.update(met.seconds)

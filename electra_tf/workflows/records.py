@@ -194,8 +194,8 @@ class _Build:
             for built in build_blocks(blocks, config, file, self._workers):
                 met.add(built.counts)
                 writing = time.perf_counter()
-                for writer, packed in zip(writers, (built.train, built.held_out), strict=True):
-                    writer.add(packed)
+                for writer, examples in zip(writers, (built.train, built.held_out), strict=True):
+                    writer.add(examples)
                 met.seconds["shards"] += time.perf_counter() - writing
             writing = time.perf_counter()
             train, held_out = (w.finish(config.examples_per_shard, config.seed) for w in writers)

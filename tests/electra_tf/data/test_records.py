@@ -19,8 +19,6 @@ from electra_tf.data.records import (
     SplitWriter,
     prepare_folder,
     read_records,
-    serialize,
-    serialize_rows,
     unigram_entropy_nats,
 )
 
@@ -99,26 +97,6 @@ def test_more_shards_than_open_files(tmp_path, monkeypatch):
 def test_an_empty_split_has_no_shards(tmp_path):
     split = SplitWriter(tmp_path, "held_out").finish(10, 1)
     assert (split.examples, split.shards) == (0, ())
-
-
-@pytest.mark.parametrize("largest", [1, 127, 128, 16383, 16384, 1 << 31, (1 << 63) - 1])
-def test_rows_serialize_to_the_bytes_of_protobuf(largest):
-    rng = np.random.default_rng(largest)
-    sizes = np.array([1, 3, 128, 2, 127, 512, 20000])
-    columns = [rng.integers(-1, largest, sizes.sum(), endpoint=True) for _ in range(3)]
-    found = serialize_rows(*columns, sizes)
-    rows = zip(*(np.split(column, np.cumsum(sizes)[:-1]) for column in columns), strict=True)
-    assert found == [by_protobuf(*row) for row in rows]
-    assert serialize(*example(7)) == by_protobuf(*example(7))
-
-
-def by_protobuf(*columns):
-    features = {
-        name: tf.train.Feature(int64_list=tf.train.Int64List(value=column))
-        for name, column in zip(records.FEATURES, columns, strict=True)
-    }
-    example = tf.train.Example(features=tf.train.Features(feature=features))
-    return example.SerializeToString(deterministic=True)
 
 
 def test_a_manifest_comes_back_as_it_was_written(tmp_path):
