@@ -244,6 +244,7 @@ class RecordsConfig(Section):
     max_unit_tokens: PositiveInt = Field(description="longer words are cut finer")
     one_segment_rate: Rate = Field(description="examples with a single segment")
     short_example_rate: Rate = Field(description="examples of a random shorter length")
+    packed: bool = Field(description="short examples share a row, none seeing another")
     held_out_rate: Rate = Field(description="share of the documents kept for evaluation")
     vocab_size: PositiveInt = Field(description="of a vocabulary built from the corpus")
     examples_per_shard: PositiveInt = Field(description="examples of one file at most")

@@ -81,14 +81,18 @@ def show(
     console.print(Text("   ").join(legend))
     for number, example in enumerate(examples, start=1):
         console.print(_headline(number, example), style="bold")
-        for name, tokens in zip("AB", example.segments, strict=False):
-            console.print(Text(f"  {name}  ").append_text(_line(tokens)))
+        for place, segments in enumerate(example.sequences, start=1):
+            owner = f"{place} " if len(example.sequences) > 1 else ""
+            for name, tokens in zip("AB", segments, strict=False):
+                console.print(Text(f"  {owner}{name}  ").append_text(_line(tokens)))
 
 
 def _headline(number: int, example: ShownExample) -> str:
     share = example.num_hidden / max(1, example.num_maskable)
+    count = len(example.sequences)
+    sequences = f" in {count} sequences" if count > 1 else ""
     return (
-        f"\nexample {number}: {example.num_tokens} tokens, {example.num_hidden} of "
+        f"\nexample {number}: {example.num_tokens} tokens{sequences}, {example.num_hidden} of "
         f"{example.num_maskable} hidden ({share:.1%})"
     )
 

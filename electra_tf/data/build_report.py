@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from electra_tf.data.manifest import BuildTimes, Manifest, Split
+from electra_tf.data.manifest import BuildTimes, Manifest, Split, Statistics
 from electra_tf.page import bars, facts, heading, page, table
 
 REPORT = "report.html"
@@ -17,7 +17,8 @@ def build_facts(manifest: Manifest, times: BuildTimes | None) -> dict[str, str]:
     found = manifest.statistics
     if found is None:
         return split_facts
-    examples = found.one_segment_examples + found.two_segment_examples
+    sequences = found.one_segment_examples + found.two_segment_examples
+    examples = manifest.train.examples + manifest.held_out.examples
     left_out = {
         "exact duplicates": found.duplicates,
         "left out by weight": found.left_out,
@@ -34,13 +35,24 @@ def build_facts(manifest: Manifest, times: BuildTimes | None) -> dict[str, str]:
         "unknown tokens": f"{found.unknown_tokens:,} "
         f"({found.unknown_tokens / max(1, manifest.train.tokens):.3%})",
         **split_facts,
-        "examples with two segments": _share(found.two_segment_examples, examples),
+        "with two segments": _share(found.two_segment_examples, sequences),
         "padding": f"{found.padding_rate:.1%} of the places",
+        **_packing_facts(found, examples, sequences),
         "words of 1, 2, 3, 4+ characters": _shares(found.words, 4),
         "units of 1, 2, 3, 4+ tokens": _shares(found.units, 4),
         "unigram entropy": f"{manifest.unigram_entropy_nats:.3f} nats a token",
     }
     return rows | (_time_facts(times, found.characters) if times else {})
+
+
+def _packing_facts(found: Statistics, examples: int, sequences: int) -> dict[str, str]:
+    if found.unpacked_padding_rate is None:
+        return {}
+    return {
+        "padding without packing": f"{found.unpacked_padding_rate:.1%} of the places",
+        "packing saves": f"{sequences - examples:,} of {sequences:,} examples "
+        f"({1 - examples / max(1, sequences):.1%})",
+    }
 
 
 def _time_facts(times: BuildTimes, characters: int) -> dict[str, str]:
@@ -55,9 +67,10 @@ def _time_facts(times: BuildTimes, characters: int) -> dict[str, str]:
 
 
 def _split(split: Split) -> str:
+    packed = f" of {split.sequences:,} sequences" if split.is_packed else ""
     return (
-        f"{split.documents:,} documents, {split.examples:,} examples, {split.tokens:,} tokens, "
-        f"{len(split.shards):,} shards"
+        f"{split.documents:,} documents, {split.examples:,} examples{packed}, "
+        f"{split.tokens:,} tokens, {len(split.shards):,} shards"
     )
 
 
@@ -113,6 +126,9 @@ def _how(manifest: Manifest) -> dict[str, str]:
     return {
         "corpus": "\n".join(map(str, shares or corpus.get("paths", ()))),
         "examples of at most": f"{manifest.max_length} tokens",
+        "packed": "yes: sequences share an example, none seeing another"
+        if manifest.train.is_packed
+        else "no: an example is one sequence",
         "units of at most": f"{manifest.max_unit_tokens} tokens",
         "seed": str(manifest.seed),
         "segmenter": f"{manifest.segmenter['name']} {manifest.segmenter['version']}",

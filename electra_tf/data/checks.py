@@ -14,7 +14,7 @@ import tensorflow as tf
 from electra_tf.batches import PAD_ID
 from electra_tf.data.manifest import Manifest, Shard, VocabularyFacts
 from electra_tf.data.records import read_records
-from electra_tf.data.serialization import FEATURES
+from electra_tf.data.serialization import FEATURES, PACKED_FEATURES
 
 _ROWS_AT_ONCE = 1024
 _BYTES_AT_ONCE = 1 << 20
@@ -125,11 +125,12 @@ def _read_batches(path: Path) -> Iterator[np.ndarray]:
 def _check_rows(rows: np.ndarray, before: int, manifest: Manifest, defects: _Defects) -> int:
     """Checks some records; `before` stood in front of them. Gives their tokens of text."""
     numbers = before + np.arange(1, len(rows) + 1)
-    parsed, is_whole = _parse(rows)
-    defects.add(f"is no example with int64 lists {', '.join(FEATURES)}", numbers[~is_whole])
+    names = PACKED_FEATURES if manifest.train.is_packed else FEATURES
+    parsed, is_whole = _parse(rows, names)
+    defects.add(f"is no example with int64 lists {', '.join(names)}", numbers[~is_whole])
     lengths = np.stack([np.diff(column[1]) for column in parsed], axis=1)
     is_equal = (lengths == lengths[:, :1]).all(axis=1)
-    defects.add("its three lists differ in length", numbers[is_whole & ~is_equal])
+    defects.add("its lists differ in length", numbers[is_whole & ~is_equal])
     sizes = lengths[:, 0]
     has_size = (sizes >= 3) & (sizes <= manifest.max_length)
     defects.add(
@@ -137,29 +138,74 @@ def _check_rows(rows: np.ndarray, before: int, manifest: Manifest, defects: _Def
         numbers[is_whole & is_equal & ~has_size],
     )
     good = is_whole & is_equal & has_size
-    if good.any():
-        ids, segments, units = (_padded(*column, good, manifest.max_length) for column in parsed)
-        of_rows = {
-            **_id_defects(ids, sizes[good], manifest.vocabulary),
-            **_segment_defects(ids, segments, manifest.vocabulary),
-            **_unit_defects(ids, units, manifest),
-        }
-        for kind, is_bad in of_rows.items():
-            defects.add(kind, numbers[good][is_bad])
-        return int((units > 0).sum())
-    return 0
+    if not good.any():
+        return 0
+    ids, segments, units, *packed = (_padded(*c, good, manifest.max_length) for c in parsed)
+    numbers, sizes = numbers[good], sizes[good]
+    for kind, is_bad in _unit_defects(ids, units, manifest).items():
+        defects.add(kind, numbers[is_bad])
+    num_tokens = int((units > 0).sum())
+    if packed:
+        (sequences,) = packed
+        is_bad = _is_disordered(sequences, sizes)
+        defects.add("sequence ids do not rise from 1 in steps of 1", numbers[is_bad])
+        good = ~is_bad
+        if not good.any():
+            return num_tokens
+        row, sizes, (ids, segments) = _apart((ids[good], segments[good]), sequences[good])
+        numbers = numbers[good][row]
+        defects.add("a sequence has fewer than 3 tokens", np.unique(numbers[sizes < 3]))
+    of_sequences = {
+        **_id_defects(ids, sizes, manifest.vocabulary),
+        **_segment_defects(ids, segments, manifest.vocabulary),
+    }
+    for kind, is_bad in of_sequences.items():
+        defects.add(kind, np.unique(numbers[is_bad]))
+    return num_tokens
 
 
-def _parse(rows: np.ndarray) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+def _is_disordered(sequences: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """bool [n]: rows whose sequence ids, int64 [n, L], are not 1 1 … 2 2 … 3 3 …"""
+    steps = np.diff(sequences, axis=1)
+    is_real = np.arange(1, sequences.shape[1]) < sizes[:, None]
+    return (sequences[:, 0] != 1) | (is_real & (steps != 0) & (steps != 1)).any(axis=1)
+
+
+def _apart(
+    columns: tuple[np.ndarray, ...], sequences: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Gives every sequence a row of its own.
+
+    Args:
+      columns: int64 [n, L] each.
+      sequences: int64 [n, L], 1 1 … 2 2 …, -1 = padding.
+
+    Returns:
+      int64 [S] each, the row a sequence stands in and its tokens; the columns, int64 [S, L], -1 =
+      padding.
+    """
+    is_real = sequences > 0
+    row, _ = np.nonzero(is_real)
+    _, first, sizes = np.unique(
+        row << 32 | sequences[is_real], return_index=True, return_counts=True
+    )
+    splits, every = np.append(first, len(row)), np.ones(len(sizes), bool)
+    apart = [_padded(column[is_real], splits, every, column.shape[1]) for column in columns]
+    return row[first], sizes, apart
+
+
+def _parse(
+    rows: np.ndarray, names: tuple[str, ...]
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
     """Gives values and row splits of each feature, and bool [n]: which rows are such examples."""
-    features = dict.fromkeys(FEATURES, tf.io.RaggedFeature(tf.int64))
+    features = dict.fromkeys(names, tf.io.RaggedFeature(tf.int64))
     is_whole = np.ones(len(rows), bool)
     try:
         parsed = tf.io.parse_example(rows, features)
     except _UNPARSED:
         is_whole = np.array([_is_example(row, features) for row in rows])
         parsed = tf.io.parse_example(np.where(is_whole, rows, b""), features)
-    columns = [parsed[name] for name in FEATURES]
+    columns = [parsed[name] for name in names]
     return [(c.values.numpy(), c.row_splits.numpy()) for c in columns], is_whole
 
 

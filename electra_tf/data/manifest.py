@@ -36,7 +36,13 @@ class Split(Section):
     documents: int
     examples: int
     tokens: int  # [CLS] and [SEP] left out
+    sequences: int | None = None  # that share the examples; None: each is one, not packed
     shards: tuple[Shard, ...]
+
+    @property
+    def is_packed(self) -> bool:
+        """True where records have `sequence_ids`: several sequences may share one."""
+        return self.sequences is not None
 
 
 class VocabularyFacts(Section):
@@ -71,7 +77,8 @@ class Statistics(Section):
     lost_tokens: int  # between text and records: 0
     unknown_tokens: int  # in the training text
     padding_rate: float  # of all places, where examples are filled up to max_length
-    one_segment_examples: int
+    unpacked_padding_rate: float | None = None  # what it would be; None: nothing is packed
+    one_segment_examples: int  # where examples are packed, these two count their sequences
     two_segment_examples: int
     words: dict[str, int]  # by characters
     units: dict[str, int]  # by tokens

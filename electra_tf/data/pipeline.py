@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from electra_tf.batches import TokenBatch
 from electra_tf.data.manifest import Split
-from electra_tf.data.serialization import FEATURES
+from electra_tf.data.serialization import FEATURES, PACKED_FEATURES
 
 
 def training_batches(
@@ -54,7 +54,8 @@ def training_batches(
     stream = _record_stream(folder, split, seed, first_example=first_step * batch_size)
     dataset = stream.batch(batch_size, drop_remainder=True).map(own_rows).unbatch()
     dataset = dataset.map(
-        lambda records: _parse(records, max_length), num_parallel_calls=tf.data.AUTOTUNE
+        lambda records: _parse(records, max_length, split.is_packed),
+        num_parallel_calls=tf.data.AUTOTUNE,
     )
     return dataset.prefetch(tf.data.AUTOTUNE)
 
@@ -83,7 +84,8 @@ def evaluation_batches(
         rows = [tf.pad(column, [[0, missing], [0, 0]]) for column in columns]
         return TokenBatch(*[tf.ensure_shape(row, [batch_size, max_length]) for row in rows])
 
-    return records.map(lambda batch: fill(_parse(batch, max_length))).prefetch(2)
+    batches = records.map(lambda batch: fill(_parse(batch, max_length, split.is_packed)))
+    return batches.prefetch(2)
 
 
 def _record_stream(
@@ -137,14 +139,15 @@ def _shuffle_seed(seed: int, counter: tf.Tensor, salt: int) -> tf.Tensor:
     return tf.stack([tf.constant(2 * seed + salt, tf.int64), tf.cast(counter, tf.int64)])
 
 
-def _parse(records: tf.Tensor, max_length: int) -> TokenBatch:
+def _parse(records: tf.Tensor, max_length: int, is_packed: bool) -> TokenBatch:
     """string [B] of serialized examples into padded columns."""
+    names = PACKED_FEATURES if is_packed else FEATURES
     column = tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True, default_value=0)
-    parsed = tf.io.parse_example(records, dict.fromkeys(FEATURES, column))
+    parsed = tf.io.parse_example(records, dict.fromkeys(names, column))
 
     def pad(values: tf.Tensor) -> tf.Tensor:
         missing = max_length - tf.shape(values)[1]
         padded = tf.pad(tf.cast(values, tf.int32), [[0, 0], [0, missing]])
         return tf.ensure_shape(padded, [records.shape[0], max_length])
 
-    return TokenBatch(*[pad(parsed[name]) for name in FEATURES])
+    return TokenBatch(*[pad(parsed[name]) for name in names])

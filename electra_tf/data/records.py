@@ -1,7 +1,8 @@
 """TFRecord shards: writing them shuffled, whole, and the same for the same seed.
 
-A record is one tf.train.Example with `input_ids`, `segment_ids`, `unit_ids`: int64 lists of equal
-length, at most max_length, without padding.
+A record is one tf.train.Example with `input_ids`, `segment_ids`, `unit_ids` and, where several
+sequences share a record, `sequence_ids`: int64 lists of equal length, at most max_length, without
+padding; see `TokenBatch`.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class SplitWriter:
         self._examples = 0
         self._tokens = 0
         self._documents = 0
+        self._sequences: int | None = None
 
     def add(self, examples: SerializedExamples) -> None:
         """Adds the examples of some documents."""
@@ -53,11 +55,13 @@ class SplitWriter:
         self._documents += examples.documents
         self._examples += examples.examples
         self._tokens += examples.tokens
+        if examples.sequences is not None:
+            self._sequences = (self._sequences or 0) + examples.sequences
 
     def add_document(self, examples: Iterable[Sequence[np.ndarray]]) -> None:
         """Adds the examples of one document, each (input_ids, segment_ids, unit_ids)."""
         examples = list(examples)
-        tokens = sum(int(np.count_nonzero(unit_ids)) for *_, unit_ids in examples)
+        tokens = sum(int(np.count_nonzero(unit_ids)) for _, _, unit_ids in examples)
         self.add(join_records([serialize(*example) for example in examples], 1, tokens))
 
     def close(self) -> None:
@@ -94,6 +98,7 @@ class SplitWriter:
             documents=self._documents,
             examples=self._examples,
             tokens=self._tokens,
+            sequences=self._sequences,
             shards=tuple(shards),
         )
 

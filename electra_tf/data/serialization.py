@@ -11,7 +11,11 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
+from electra_tf.data.rows import Rows
+
 FEATURES = ("input_ids", "segment_ids", "unit_ids")
+PACKED_FEATURES = (*FEATURES, "sequence_ids")
+"""Of records in which several sequences share a row."""
 
 _LENGTH = struct.Struct("<I")
 
@@ -20,31 +24,29 @@ class SerializedExamples(NamedTuple):
     """Serialized examples on their way into a spill file.
 
     `data` has for each a length (uint32, little endian) and that many bytes; `tokens` leaves
-    [CLS] and [SEP] out.
+    [CLS] and [SEP] out; `sequences` as in `Rows`.
     """
 
     data: bytes
     documents: int
     examples: int
     tokens: int
+    sequences: int | None = None
 
 
-def serialize_examples(
-    examples: Sequence[Sequence[np.ndarray]], documents: int
+def serialize_rows(rows: Rows, documents: int) -> SerializedExamples:
+    """Serializes the rows that some documents have become."""
+    records = serialize_columns(rows.columns, rows.sizes)
+    tokens = int(np.count_nonzero(rows.columns[2]))
+    return join_records(records, documents, tokens, rows.sequences)
+
+
+def join_records(
+    records: Sequence[bytes], documents: int, tokens: int, sequences: int | None = None
 ) -> SerializedExamples:
-    """Serializes the examples of some documents, each (input_ids, segment_ids, unit_ids)."""
-    if not examples:
-        return SerializedExamples(b"", documents, 0, 0)
-    sizes = [len(example[0]) for example in examples]
-    columns = [np.concatenate(column) for column in zip(*examples, strict=True)]
-    records = serialize_rows(*columns, np.array(sizes))
-    return join_records(records, documents, int(np.count_nonzero(columns[2])))
-
-
-def join_records(records: Sequence[bytes], documents: int, tokens: int) -> SerializedExamples:
     """Puts records that are serialized already one after the other."""
     data = b"".join(map(with_length, records))
-    return SerializedExamples(data, documents, len(records), tokens)
+    return SerializedExamples(data, documents, len(records), tokens, sequences)
 
 
 def with_length(record: bytes) -> bytes:
@@ -52,47 +54,42 @@ def with_length(record: bytes) -> bytes:
     return _LENGTH.pack(len(record)) + record
 
 
-def serialize(input_ids: np.ndarray, segment_ids: np.ndarray, unit_ids: np.ndarray) -> bytes:
+def serialize(*columns: np.ndarray) -> bytes:
     """One example as the bytes of a tf.train.Example, equal input giving equal bytes.
 
     Args:
-      input_ids: int [n], with [CLS] and [SEP], without padding.
-      segment_ids: int [n].
-      unit_ids: int [n].
+      columns: int [n], in the order of `FEATURES` or `PACKED_FEATURES`, without padding.
     """
-    return _record([_varints(column)[0] for column in (input_ids, segment_ids, unit_ids)])
+    return _record([_varints(column)[0] for column in columns])
 
 
-def serialize_rows(
-    input_ids: np.ndarray, segment_ids: np.ndarray, unit_ids: np.ndarray, sizes: np.ndarray
-) -> list[bytes]:
+def serialize_columns(columns: Sequence[np.ndarray], sizes: np.ndarray) -> list[bytes]:
     """Many examples, each as `tf.train.Example.SerializeToString(deterministic=True)` gives it.
 
     Written by hand, all rows at once: the protobuf classes take 50 µs for a row of 128 tokens,
     which was the slowest stage of a build.
 
     Args:
-      input_ids: int [T], the rows one after the other.
-      segment_ids: int [T].
-      unit_ids: int [T].
+      columns: int [T], the rows one after the other, in the order of `FEATURES` or
+        `PACKED_FEATURES`.
       sizes: int [N], the length of each row, at least 1; together T.
     """
-    assert len(sizes), "no rows"
-    assert sizes.min() > 0, "protobuf leaves an empty list out"
+    assert sizes.min(initial=1) > 0, "protobuf leaves an empty list out"
     last = np.cumsum(sizes) - 1
-    columns = []
-    for column in (input_ids, segment_ids, unit_ids):
-        packed, ends = _varints(column)
+    lists = []
+    for column in columns:
+        varints, ends = _varints(column)
         ends = ends[last].tolist()
-        columns.append([packed[start:end] for start, end in pairwise([0, *ends])])
-    return [_record(row) for row in zip(*columns, strict=True)]
+        lists.append([varints[start:end] for start, end in pairwise([0, *ends])])
+    return [_record(row) for row in zip(*lists, strict=True)]
 
 
 def _record(row: Sequence[bytes]) -> bytes:
-    """The Example of three packed columns."""
+    """The Example of some columns, each as varints."""
     parts = []
-    for name, packed in zip(FEATURES, row, strict=True):
-        parts += [_column_head(name, len(packed)), packed]
+    # Protobuf's deterministic order is that of the names.
+    for name, varints in sorted(zip(PACKED_FEATURES, row, strict=False)):
+        parts += [_column_head(name, len(varints)), varints]
     body = b"".join(parts)
     return b"\x0a" + _varint(len(body)) + body
 
@@ -108,13 +105,13 @@ def _varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
         sizes += values >> bits > 0
     ends = np.cumsum(sizes)
     starts = ends - sizes
-    packed = np.empty(int(sizes.sum()), np.uint8)
+    varints = np.empty(int(sizes.sum()), np.uint8)
     rows = np.arange(len(values))
     for index in range(int(sizes.max(initial=0))):
         rows = rows[sizes[rows] > index]
         goes_on = (sizes[rows] > index + 1).astype(np.uint64) << 7
-        packed[starts[rows] + index] = values[rows] >> 7 * index & 0x7F | goes_on
-    return packed.tobytes(), ends
+        varints[starts[rows] + index] = values[rows] >> 7 * index & 0x7F | goes_on
+    return varints.tobytes(), ends
 
 
 @lru_cache(maxsize=1 << 14)
@@ -125,7 +122,7 @@ def _varint(value: int) -> bytes:
 
 @lru_cache(maxsize=1 << 14)
 def _column_head(name: str, size: int) -> bytes:
-    """What stands before the `size` packed bytes of a column: map entry, key, Feature, list."""
+    """What stands before the `size` bytes of a column: map entry, key, Feature, list."""
     head = b"\x0a" + _varint(size)
     for tag in (b"\x1a", b"\x12"):
         head = tag + _varint(len(head) + size) + head

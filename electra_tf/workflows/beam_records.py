@@ -46,7 +46,7 @@ _RUNNERS = {"flink": "FlinkRunner", "spark": "SparkRunner", "dataflow": "Dataflo
 
 
 class _Totals(NamedTuple):
-    """What was met; `splits` counts documents, examples and tokens of each split."""
+    """What was met; `splits` counts documents, examples, tokens and sequences of each split."""
 
     read: Counter[str]
     met: BlockCounts
@@ -63,6 +63,9 @@ def build_records_on(
     on_bad_text: OnBadText = "refuse",
 ) -> Manifest:
     """Does what `build_records` does, on many machines; the set of examples is the same.
+
+    Where they are packed, that is the set of sequences: which of them share a row depends on how
+    the runner divides its work.
 
     Shards differ: an example falls into one by a hash of its bytes, so they are of about
     `examples_per_shard` and do not depend on how the runner divides its work.
@@ -195,8 +198,8 @@ class _Build(beam.DoFn):
         splits: Counter[tuple[str, str]] = Counter()
         for name in SPLITS:
             examples: SerializedExamples = getattr(built, name)
-            for count in ("documents", "examples", "tokens"):
-                splits[name, count] = getattr(examples, count)
+            for count in ("documents", "examples", "tokens", "sequences"):
+                splits[name, count] = getattr(examples, count) or 0
             for record in each_record(examples):
                 yield name, record
         yield TaggedOutput("counts", _Totals(Counter(), built.counts, splits))
@@ -277,6 +280,7 @@ def _finish(
             documents=totals.splits[name, "documents"],
             examples=totals.splits[name, "examples"],
             tokens=totals.splits[name, "tokens"],
+            sequences=totals.splits[name, "sequences"] if config.packed else None,
             shards=tuple(
                 sorted((s for of, s in shards if of == name), key=lambda shard: shard.file)
             ),

@@ -22,7 +22,8 @@ from electra_tf.data.reference_records import (
     find_reference_files,
     read_reference_rows,
 )
-from electra_tf.data.serialization import serialize_examples
+from electra_tf.data.rows import one_a_row
+from electra_tf.data.serialization import serialize_rows
 from electra_tf.workflows.records import vocabulary_facts, vocabulary_file_name
 
 Tell = Callable[[str, int, int | None], None]
@@ -81,7 +82,7 @@ def import_records(
                     [column[:size] for column in row]
                     for *row, size in zip(*columns, rows.sizes[chosen].tolist(), strict=True)
                 ]
-                writers[name].add(serialize_examples(examples, len(examples)))
+                writers[name].add(serialize_rows(one_a_row(examples), len(examples)))
             text = rows.input_ids[~is_held_out][units[~is_held_out] > 0]
             counts += np.bincount(text, minlength=vocabulary.size)
             done += len(rows.sizes)

@@ -41,6 +41,7 @@ def _records(path: Path) -> Facts:
     return {
         "what": "records",
         "max_length": manifest.max_length,
+        "packed": "yes" if manifest.train.is_packed else "no",
         "vocabulary": f"{manifest.vocabulary.size:,} tokens",
         "vocabulary sha256": manifest.vocabulary.sha256,
         "segmenter": f"{manifest.segmenter['name']} {manifest.segmenter['version']}",
@@ -52,9 +53,10 @@ def _records(path: Path) -> Facts:
 
 
 def _split(split: Split) -> str:
+    packed = f" of {split.sequences:,} sequences" if split.is_packed else ""
     return (
-        f"{split.documents:,} documents, {split.examples:,} examples, {split.tokens:,} tokens, "
-        f"{len(split.shards)} shards"
+        f"{split.documents:,} documents, {split.examples:,} examples{packed}, "
+        f"{split.tokens:,} tokens, {len(split.shards)} shards"
     )
 
 

@@ -70,8 +70,9 @@ def _texts_of_records(folder: Path) -> Iterator[str]:
     manifest = read_manifest(folder)
     vocabulary = load_vocabulary(folder / manifest.vocabulary.file)
     tokens = np.array(vocabulary.tokens, dtype=object)
-    tokens[[vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id]] = ""
-    tokens[vocabulary.unk_id] = DOCUMENT_END  # nobody knows what stood there
+    tokens[[vocabulary.pad_id, vocabulary.sep_id]] = ""
+    # With [CLS] another text may begin in the same row; nobody knows what stood where [UNK] is.
+    tokens[[vocabulary.cls_id, vocabulary.unk_id]] = DOCUMENT_END
     for split in (manifest.train, manifest.held_out):
         check_shards(folder, split)
         batches = evaluation_batches(

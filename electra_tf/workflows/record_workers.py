@@ -29,7 +29,8 @@ from chinese.segmentation import make_segmenter
 from chinese.tokenizer import Tokenizer
 from chinese.vocab import load_vocabulary
 from electra_tf.config import RecordsConfig
-from electra_tf.data.serialization import SerializedExamples, serialize_examples
+from electra_tf.data.rows import one_a_row, pack
+from electra_tf.data.serialization import SerializedExamples, serialize_rows
 
 BLOCK_CHARACTERS = 1 << 18
 
@@ -40,11 +41,12 @@ class BlockCounts:
     """What was met in blocks; adding blocks up gives the counts of the corpus.
 
     Attributes:
-        numbers: by name: sentences, tokens, lost_tokens, one_segment, two_segments, rows_tokens.
+        numbers: by name: sentences, tokens, lost_tokens, one_segment, two_segments.
         token_ids: int64 [V], how often each token stands in the training text.
         words: int64 [17], by length in characters, the last for 16 and more.
         units: int64 [cap + 1], by length in tokens.
-        examples: int64 [L + 1], by length in tokens, [CLS] and [SEP] included.
+        sequences: int64 [L + 1], by length in tokens, [CLS] and [SEP] included.
+        examples: int64 [L + 1], the same of records, which several sequences may share.
         seconds: by stage.
     """
 
@@ -53,6 +55,7 @@ class BlockCounts:
         self.token_ids = np.zeros(vocab_size, np.int64)
         self.words = np.zeros(17, np.int64)
         self.units = np.zeros(max_unit_tokens + 1, np.int64)
+        self.sequences = np.zeros(max_length + 1, np.int64)
         self.examples = np.zeros(max_length + 1, np.int64)
         self.seconds: Counter[str] = Counter()
 
@@ -60,7 +63,7 @@ class BlockCounts:
         """Adds the counts of another block."""
         self.numbers.update(other.numbers)
         self.seconds.update(other.seconds)
-        for name in ("token_ids", "words", "units", "examples"):
+        for name in ("token_ids", "words", "units", "sequences", "examples"):
             getattr(self, name).__iadd__(getattr(other, name))
 
 
@@ -111,7 +114,7 @@ class BlockBuilder:
             )
         )
         started = time.perf_counter()
-        rows: tuple[list[Example], list[Example]] = ([], [])
+        of_split: tuple[list[Example], list[Example]] = ([], [])
         training_ids = [np.zeros(0, np.int32)]
         held_out = [
             is_held_out("\n".join(document), config.held_out_rate, config.seed)
@@ -133,34 +136,40 @@ class BlockBuilder:
             counts.numbers["lost_tokens"] += len(numbers.ids) - count_text_tokens(examples)
             if not is_apart:
                 training_ids.append(numbers.ids)
-            rows[is_apart].extend(examples)
+            of_split[is_apart].extend(examples)
         counts.token_ids += np.bincount(
             np.concatenate(training_ids), minlength=self._vocabulary.size
         )
-        _count_examples(counts, rows[0] + rows[1])
-        packing = time.perf_counter()
+        _count_sequences(counts, of_split[0] + of_split[1])
+        rows = [
+            pack(examples, config.max_length) if config.packed else one_a_row(examples)
+            for examples in of_split
+        ]
+        for split in rows:
+            counts.examples += np.bincount(split.sizes, minlength=len(counts.examples))
+        serializing = time.perf_counter()
         num_apart = sum(held_out)
-        train = serialize_examples(rows[0], len(block) - num_apart)
-        apart = serialize_examples(rows[1], num_apart)
+        train = serialize_rows(rows[0], len(block) - num_apart)
+        apart = serialize_rows(rows[1], num_apart)
         counts.numbers["sentences"] = met.sentences
         counts.words += met.words
         counts.seconds.update(met.seconds)
-        counts.seconds["examples"] = packing - started
-        counts.seconds["records"] = time.perf_counter() - packing
+        counts.seconds["examples"] = serializing - started
+        counts.seconds["records"] = time.perf_counter() - serializing
         return BuiltBlock(train, apart, counts)
 
 
-def _count_examples(counts: BlockCounts, examples: list[Example]) -> None:
-    if not examples:
+def _count_sequences(counts: BlockCounts, sequences: list[Example]) -> None:
+    if not sequences:
         return
-    sizes = [len(example.input_ids) for example in examples]
-    counts.examples += np.bincount(sizes, minlength=len(counts.examples))
-    has_two = sum(bool(example.segment_ids[-1]) for example in examples)
+    sizes = [len(sequence.input_ids) for sequence in sequences]
+    counts.sequences += np.bincount(sizes, minlength=len(counts.sequences))
+    has_two = sum(bool(sequence.segment_ids[-1]) for sequence in sequences)
     counts.numbers["two_segments"] += has_two
-    counts.numbers["one_segment"] += len(examples) - has_two
-    # Unit ids begin at 1 in every example: make them differ between examples.
-    units = np.concatenate([example.unit_ids for example in examples])
-    row = np.repeat(np.arange(len(examples)), sizes)
+    counts.numbers["one_segment"] += len(sequences) - has_two
+    # Unit ids begin at 1 in every sequence: make them differ between sequences.
+    units = np.concatenate([sequence.unit_ids for sequence in sequences])
+    row = np.repeat(np.arange(len(sequences)), sizes)
     of_text = units > 0
     firsts = np.flatnonzero(np.diff((row << 32 | units)[of_text], prepend=-1))
     lengths = np.diff(firsts, append=np.count_nonzero(of_text))

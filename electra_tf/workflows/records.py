@@ -269,7 +269,7 @@ def make_manifest(
         },
         corpus=_corpus_facts(paths, shares, read, met, vocabulary),
         unigram_entropy_nats=unigram_entropy_nats(met.token_ids),
-        statistics=_statistics(read, met, vocabulary),
+        statistics=_statistics(read, met, vocabulary, config.packed),
         train=train,
         held_out=held_out,
     )
@@ -328,9 +328,9 @@ def _corpus_facts(
     return facts | ({"shares": [share._asdict() for share in shares]} if shares else {})
 
 
-def _statistics(read: ReadCounts, met: BlockCounts, vocabulary: Vocabulary) -> Statistics:
-    lengths = np.arange(len(met.examples))
-    places = int(met.examples.sum()) * (len(met.examples) - 1)
+def _statistics(
+    read: ReadCounts, met: BlockCounts, vocabulary: Vocabulary, packed: bool
+) -> Statistics:
     return Statistics(
         files=read.files,
         documents=read.documents,
@@ -344,13 +344,20 @@ def _statistics(read: ReadCounts, met: BlockCounts, vocabulary: Vocabulary) -> S
         tokens=met.numbers["tokens"],
         lost_tokens=met.numbers["lost_tokens"],
         unknown_tokens=int(met.token_ids[vocabulary.unk_id]),
-        padding_rate=1 - float((met.examples * lengths).sum() / max(1, places)),
+        padding_rate=_padding_rate(met.examples),
+        unpacked_padding_rate=_padding_rate(met.sequences) if packed else None,
         one_segment_examples=met.numbers["one_segment"],
         two_segment_examples=met.numbers["two_segments"],
         words=_by_length(met.words),
         units=_by_length(met.units),
         example_lengths=_by_length(met.examples),
     )
+
+
+def _padding_rate(lengths: np.ndarray) -> float:
+    """The share of padding where so many examples of each length, int64 [L + 1], are filled up."""
+    tokens = int((lengths * np.arange(len(lengths))).sum())
+    return 1 - tokens / max(1, int(lengths.sum()) * (len(lengths) - 1))
 
 
 def _by_length(counts: np.ndarray) -> dict[str, int]:

@@ -39,13 +39,14 @@ class ShownExample(NamedTuple):
     """One example.
 
     Fields:
-      segments: the tokens of segment A and, where there is one, B.
+      sequences: for each sequence (several only where examples are packed) the tokens of segment
+        A and, where there is one, B.
       num_tokens: [CLS] and [SEP] included.
       num_maskable: [CLS] and [SEP] left out.
       num_hidden: masked, random and kept.
     """
 
-    segments: tuple[tuple[ShownToken, ...], ...]
+    sequences: tuple[tuple[tuple[ShownToken, ...], ...], ...]
     num_tokens: int
     num_maskable: int
     num_hidden: int
@@ -95,23 +96,25 @@ def show_records(
     is_hidden = np.zeros(batch.input_ids.shape, bool)
     rows, slots = np.nonzero(masked.weights.numpy())
     is_hidden[rows, masked.positions.numpy()[rows, slots]] = True
-    columns = (batch.input_ids, batch.segment_ids, batch.unit_ids, masked.input_ids)
-    return [
-        _show(*row, vocabulary)
-        for row in zip(*[column.numpy() for column in columns], is_hidden, strict=True)
-    ]
+    input_ids, segment_ids, unit_ids = (column.numpy() for column in batch[:3])
+    sequence_ids = (input_ids != 0).astype(int)
+    if batch.sequence_ids is not None:
+        sequence_ids = batch.sequence_ids.numpy()
+    columns = (input_ids, segment_ids, unit_ids, sequence_ids, masked.input_ids.numpy(), is_hidden)
+    return [_show(*row, vocabulary) for row in zip(*columns, strict=True)]
 
 
 def _show(
     ids: np.ndarray,
     segment_ids: np.ndarray,
     unit_ids: np.ndarray,
+    sequence_ids: np.ndarray,
     masked_ids: np.ndarray,
     is_hidden: np.ndarray,
     vocabulary: Vocabulary,
 ) -> ShownExample:
-    num_tokens = int(np.count_nonzero(ids))
-    segments: list[list[ShownToken]] = [[], []]
+    num_tokens = int(np.count_nonzero(sequence_ids))
+    sequences: list[list[list[ShownToken]]] = [[[], []] for _ in range(sequence_ids.max())]
     last_unit = 0
     for place in range(num_tokens):
         token, unit = vocabulary.tokens[ids[place]], int(unit_ids[place])
@@ -126,11 +129,11 @@ def _show(
         before = "" if unit and unit == last_unit else " "
         if before and last_unit and token.startswith(CONTINUATION):
             before = "·"
-        tokens = segments[segment_ids[place]]
+        tokens = sequences[sequence_ids[place] - 1][segment_ids[place]]
         tokens.append(ShownToken(_readable(token), before if tokens else "", state))
         last_unit = unit
     return ShownExample(
-        tuple(tuple(tokens) for tokens in segments if tokens),
+        tuple(tuple(tuple(tokens) for tokens in segments if tokens) for segments in sequences),
         num_tokens,
         int(np.count_nonzero(unit_ids)),
         int(is_hidden.sum()),

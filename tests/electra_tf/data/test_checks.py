@@ -8,6 +8,7 @@ from electra_tf.data import checks
 from electra_tf.data.checks import check_shard, strange_shards
 from electra_tf.data.manifest import Manifest, VocabularyFacts
 from electra_tf.data.records import SplitWriter
+from electra_tf.data.serialization import join_records, serialize
 
 CLS, SEP, MASK = 2, 3, 4
 SOUND = ([CLS, 10, 11, 12, SEP, 13, SEP], [0, 0, 0, 0, 0, 1, 1], [0, 1, 1, 2, 0, 3, 0])
@@ -19,10 +20,10 @@ def write(folder, examples):
     return writer.finish(1000, seed=1)
 
 
-def make_manifest(split):
+def make_manifest(split, max_length=8):
     return Manifest(
         format=1,
-        max_length=8,
+        max_length=max_length,
         max_unit_tokens=2,
         seed=1,
         vocabulary=VocabularyFacts(
@@ -88,6 +89,49 @@ def test_each_defect_of_a_record_is_named(tmp_path, ids, segments, units, kind):
     assert len(defects) == 1
     with pytest.raises(ValueError, match=f"record 1: .*{kind}"):
         raise ValueError(defects[0])
+
+
+def check_packed(folder, *columns):
+    row = tuple(map(np.array, columns))
+    records = join_records([serialize(*row)] * 2, 1, 2 * int(np.count_nonzero(row[2])), 4)
+    writer = SplitWriter(folder, "train")
+    writer.add(records)
+    split = writer.finish(1000, seed=1)
+    return check_shard(folder, split.shards[0], make_manifest(split, 16), lambda records: None)
+
+
+def test_sound_packed_records_pass(tmp_path):
+    ids, segments, units = SOUND
+    two = [*ids, *ids], [*segments, *segments], [*units, 0, 4, 4, 5, 0, 6, 0], [1] * 7 + [2] * 7
+    assert check_packed(tmp_path, *two) == ("train-00000-of-00001.tfrecord", 2, 16, ())
+
+
+@pytest.mark.parametrize(
+    ("column", "place", "value", "kind"),
+    [
+        (0, 7, 10, r"\[CLS\] is not first"),
+        (0, 6, 10, r"\[SEP\] is not last"),
+        (1, 7, 1, "segment ids are not 0 up to the first"),
+        (2, 8, 3, "do not rise from 1"),
+        (2, 8, 1, "do not rise from 1"),
+        (2, 7, 4, r"0 on \[CLS\] and \[SEP\] alone"),
+        (3, 0, 0, "sequence ids do not rise from 1"),
+        (3, 3, 2, "sequence ids do not rise from 1"),
+        (3, 9, 4, "sequence ids do not rise from 1"),
+        (3, 9, 3, "a sequence has fewer than 3 tokens"),
+    ],
+)
+def test_each_defect_of_a_packed_record_is_named(tmp_path, column, place, value, kind):
+    ids, segments, units = SOUND
+    row = [[*ids, 2, 10, 3], [*segments, 0, 0, 0], [*units, 0, 4, 0], [1] * 7 + [2] * 3]
+    row[column][place] = value
+    defects = check_packed(tmp_path, *row).defects
+    with pytest.raises(ValueError, match=f"record 1: .*{kind}.* \\(and 1 more\\)"):
+        raise ValueError("\n".join(defects))
+
+
+def test_packed_records_without_sequence_ids_are_found(tmp_path):
+    assert "lists differ in length" in check_packed(tmp_path, *SOUND).defects[0]
 
 
 def test_a_defect_tells_its_first_record_and_how_many_more(tmp_path, monkeypatch):

@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from electra_tf.data.pipeline import evaluation_batches, training_batches
 from electra_tf.data.records import SplitWriter
+from electra_tf.data.rows import pack
+from electra_tf.data.serialization import serialize_rows
 
 EXAMPLES = 100
 
@@ -97,6 +99,27 @@ def test_rows_are_padded_with_zeros_in_every_column(records):
         assert not units[length:].any()
         assert list(segments[:length]) == ([0, 0, 0] if length == 3 else [0, 0, 1, 0])
         assert list(units[:length]) == ([0, 1, 0] if length == 3 else [0, 1, 2, 0])
+
+
+def test_packed_rows_come_with_their_sequence_ids(tmp_path):
+    def one(number, size):
+        units = np.r_[0, 1 : size - 1, 0]
+        return np.r_[2, np.full(size - 2, number), 3], np.zeros(size, int), units
+
+    writer = SplitWriter(tmp_path, "train")
+    writer.add(
+        serialize_rows(pack([one(number, 3 + number % 2) for number in range(10, 20)], 8), 5)
+    )
+    split = writer.finish(100, seed=1)
+    assert (split.sequences, split.examples) == (10, 5)
+    knobs = {"max_length": 8, "batch_size": 2}
+    batch = next(iter(training_batches(tmp_path, split, seed=1, **knobs)))
+    filled = list(evaluation_batches(tmp_path, split, max_batches=9, **knobs))
+    for found in (batch, *filled):
+        ids, sequences = found.input_ids.numpy(), found.sequence_ids.numpy()
+        np.testing.assert_array_equal(sequences > 0, ids > 0)
+        np.testing.assert_array_equal(sequences[:, 1:] > sequences[:, :-1], ids[:, 1:] == 2)
+    assert sum(batch.sequence_ids.numpy().max(axis=1).sum() for batch in filled) == 10
 
 
 def test_evaluation_gives_every_example_once_and_fills_the_last_batch_with_padding(records):

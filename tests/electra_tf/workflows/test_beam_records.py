@@ -11,6 +11,7 @@ from electra_tf.data.manifest import check_shards, read_manifest
 from electra_tf.data.records import read_records
 from electra_tf.workflows.beam_records import build_records_on
 from electra_tf.workflows.records import build_records
+from electra_tf.workflows.verify_records import verify_records
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = load_config(
@@ -61,6 +62,20 @@ def test_the_local_runner_gives_the_examples_of_the_local_builder(corpus, tmp_pa
     with pytest.raises(Exception, match=r"e\.txt:1: not UTF-8"):
         build_records_on("direct", [], CONFIG, [str(corpus)], tmp_path / "bad", vocab)
     assert not (tmp_path / "bad").exists()
+
+
+def test_packed_sequences_are_those_of_the_local_builder(corpus, tmp_path):
+    (corpus / "e.txt").unlink(missing_ok=True)
+    config = CONFIG.model_copy(update={"packed": True})
+    local = build_records(config, [str(corpus)], tmp_path / "local", silent)
+    vocab = tmp_path / "local" / "vocab.txt"
+    manifest = build_records_on("direct", [], config, [str(corpus)], tmp_path / "beam", vocab)
+    assert not verify_records(tmp_path / "beam", silent).defects
+    for ours, theirs in ((manifest.train, local.train), (manifest.held_out, local.held_out)):
+        assert ours.sequences == theirs.sequences > ours.examples
+        assert (ours.documents, ours.tokens) == (theirs.documents, theirs.tokens)
+    ours, theirs = manifest.statistics, local.statistics
+    assert ours.padding_rate < ours.unpacked_padding_rate == theirs.unpacked_padding_rate
 
 
 def test_weights_are_for_one_machine(corpus, tmp_path):

@@ -21,9 +21,11 @@ from electra_tf.cli.main import main
 from electra_tf.config import RecordsConfig, load_config
 from electra_tf.data.build_report import report_html
 from electra_tf.data.manifest import BuildTimes, read_build_times, read_manifest
+from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.data.records import read_records
 from electra_tf.workflows.record_workers import build_blocks
 from electra_tf.workflows.records import build_facts, build_records, corpus_paths
+from electra_tf.workflows.verify_records import verify_records
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = load_config(RecordsConfig, ROOT / "configs/corpus/default.yaml", ["max_length=32"])
@@ -106,6 +108,64 @@ def test_every_token_stands_in_exactly_one_example(built):
     assert found.padding_rate == pytest.approx(1 - sum(map(len, rows)) / (32 * len(rows)))
     assert found.one_segment_examples + found.two_segment_examples == len(rows)
     assert (found.files, found.documents, found.lines) == (1, 300, 900)
+
+
+@pytest.fixture(scope="module")
+def packed(corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("packed") / "records"
+    config = CONFIG.model_copy(update={"packed": True, "max_length": 64})
+    return out, build_records(config, [str(corpus)], out, silent)
+
+
+def sequences_in(folder, split):
+    """The rows of a split cut into sequences, as tuples of ids, segments and units from 1."""
+    found = []
+    for batch in evaluation_batches(folder, split, max_length=64, batch_size=64, max_batches=99):
+        numbers = batch.sequence_ids
+        numbers = (batch.input_ids != 0) if numbers is None else numbers
+        for ids, segments, units, own in zip(*(c.numpy() for c in batch[:3]), numbers, strict=True):
+            for number in range(1, int(own.numpy().max()) + 1):
+                is_own = own.numpy() == number
+                before = units[: is_own.argmax()].max(initial=0)
+                from_one = np.where(units[is_own] > 0, units[is_own] - before, 0)
+                found.append((*ids[is_own], -1, *segments[is_own], -1, *from_one))
+    return sorted(found)
+
+
+def test_packing_changes_only_what_shares_a_row_and_saves_what_it_says(corpus, packed, tmp_path):
+    out, manifest = packed
+    config = CONFIG.model_copy(update={"max_length": 64})
+    plain = build_records(config, [str(corpus)], tmp_path / "plain", silent)
+    for ours, theirs in ((manifest.train, plain.train), (manifest.held_out, plain.held_out)):
+        assert sequences_in(out, ours) == sequences_in(tmp_path / "plain", theirs)
+        assert (ours.sequences, theirs.sequences) == (theirs.examples, None)
+        assert (ours.documents, ours.tokens) == (theirs.documents, theirs.tokens)
+    found, before = manifest.statistics, plain.statistics
+    assert found.unpacked_padding_rate == before.padding_rate > 0.2
+    assert found.padding_rate < 0.1
+    assert before.unpacked_padding_rate is None
+    same = ("tokens", "lost_tokens", "units", "words", "two_segment_examples")
+    assert all(getattr(found, name) == getattr(before, name) for name in same)
+    rows, sequences = (m.train.examples + m.held_out.examples for m in (manifest, plain))
+    facts = build_facts(out)
+    assert facts["padding"] == f"{found.padding_rate:.1%} of the places"
+    assert facts["padding without packing"] == f"{before.padding_rate:.1%} of the places"
+    assert facts["packing saves"].startswith(f"{sequences - rows:,} of {sequences:,} examples")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "padding without packing" in page
+    assert facts["packing saves"] in page
+    assert "packing saves" not in build_facts(tmp_path / "plain")
+    assert not verify_records(out, silent).defects
+
+
+@pytest.mark.slow
+def test_packing_too_is_the_same_for_any_number_of_workers(corpus, tmp_path, monkeypatch):
+    # Sequences of one block share rows, so its size must be the same in both builds.
+    monkeypatch.setattr("electra_tf.workflows.record_workers.BLOCK_CHARACTERS", 2000)
+    config = CONFIG.model_copy(update={"packed": True, "max_length": 64})
+    for workers in (1, 2):
+        build_records(config, [str(corpus)], tmp_path / str(workers), silent, workers=workers)
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
 def test_repeated_documents_become_records_once(corpus, built, tmp_path):

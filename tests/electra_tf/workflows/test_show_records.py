@@ -7,6 +7,8 @@ from chinese.vocab import SPECIAL_TOKENS, Vocabulary, save_vocabulary
 from electra_tf.config import MaskingConfig
 from electra_tf.data.manifest import Manifest, VocabularyFacts, write_manifest
 from electra_tf.data.records import SplitWriter
+from electra_tf.data.rows import one_a_row, pack
+from electra_tf.data.serialization import serialize_rows
 from electra_tf.workflows.show_records import show_records
 
 TOKENS = ("我", "爱", "北", "京", "un", "##a", "##ble")
@@ -20,10 +22,14 @@ ROW = (
 
 @pytest.fixture
 def folder(tmp_path):
+    return write_records(tmp_path, one_a_row([tuple(map(np.array, ROW))] * 5))
+
+
+def write_records(tmp_path, rows):
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *TOKENS))
     save_vocabulary(vocabulary, tmp_path / "vocab.txt")
     writer = SplitWriter(tmp_path, "train")
-    writer.add_document([tuple(map(np.array, ROW))] * 5)
+    writer.add(serialize_rows(rows, 1))
     train = writer.finish(100, 1)
     facts = VocabularyFacts(
         file="vocab.txt",
@@ -36,7 +42,7 @@ def folder(tmp_path):
     )
     manifest = Manifest(
         format=1,
-        max_length=16,
+        max_length=24,
         max_unit_tokens=2,
         seed=1,
         vocabulary=facts,
@@ -62,12 +68,12 @@ def masking(**changes):
     return MaskingConfig(**knobs | changes)
 
 
-def texts(example):
-    return ["".join(t.before + t.text for t in segment) for segment in example.segments]
+def texts(example, place=0):
+    return ["".join(t.before + t.text for t in segment) for segment in example.sequences[place]]
 
 
 def states(example):
-    return [token.state for segment in example.segments for token in segment]
+    return [token.state for segment in example.sequences[0] for token in segment]
 
 
 def test_units_stand_apart_and_pieces_of_a_word_together(folder):
@@ -92,8 +98,19 @@ def test_all_or_nothing_is_hidden_at_rates_of_one_and_zero(folder):
 
 def test_whole_words_are_hidden_together(folder):
     for example in show_records(folder, masking(mask_rate=0.3), 5, "train", 2):
-        beijing = example.segments[0][3:5]
+        beijing = example.sequences[0][0][3:5]
         assert beijing[0].state == beijing[1].state
+
+
+def test_sequences_of_a_packed_row_are_shown_apart(tmp_path):
+    short = np.array([2, 5, 3]), np.zeros(3, int), np.array([0, 1, 0])
+    rows = pack([tuple(map(np.array, ROW)), short], 24)
+    (example,) = show_records(write_records(tmp_path, rows), masking(mask_rate=0.0), 1, "train", 1)
+    assert [texts(example, place) for place in range(2)] == [
+        ["[CLS] 我 爱 北京 [SEP]", "una·ble 爱 [SEP]"],
+        ["[CLS] 我 [SEP]"],
+    ]
+    assert (example.num_tokens, example.num_maskable) == (14, 9)
 
 
 def test_no_more_examples_than_there_are(folder):
