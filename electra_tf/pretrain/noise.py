@@ -10,20 +10,6 @@ import tensorflow as tf
 _COUNTED_TOGETHER = 4  # Philox makes four numbers of one count
 
 
-def uniform_noise(shape: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-    """Uniform draws of any shape.
-
-    Args:
-      shape: int32 vector.
-      seed: int32 [2].
-
-    Returns:
-      float32 in [0, 1), multiples of 2^-24.
-    """
-    bits = tf.random.stateless_uniform(shape, seed, None, None, tf.uint32, alg="philox")
-    return _fractions(bits)
-
-
 def uniform_rows(
     seed: tf.Tensor, first_row: tf.Tensor | int, num_rows: int, width: int
 ) -> tf.Tensor:
@@ -52,9 +38,5 @@ def uniform_rows(
         alg=tf.random.Algorithm.PHILOX.value,
         dtype=tf.uint32,
     )
-    return _fractions(bits[:, :width])
-
-
-def _fractions(bits: tf.Tensor) -> tf.Tensor:
-    """uint32 of 32 random bits into float32 in [0, 1), by the upper 24."""
-    return tf.cast(tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32)), tf.float32) * 2.0**-24
+    bits = tf.bitwise.right_shift(bits[:, :width], tf.constant(8, tf.uint32))
+    return tf.cast(bits, tf.float32) * 2.0**-24

@@ -3,7 +3,7 @@
 An objective is two calls, and the trainer knows no more of it:
 
     prepared, counts = objective.prepare(batch, key)
-    loss, sums = objective.loss(prepared, global_counts, seed, training)
+    loss, sums = objective.loss(prepared, global_counts, key, training)
 
 `prepared` is a nest of tensors with B rows; `counts` are summed over all replicas before any loss
 is computed, so losses are normalised by the whole batch; `sums` (of the shapes in
@@ -45,7 +45,7 @@ class Objective(Protocol):
     def prepare(self, batch: Any, key: StepKey) -> tuple[Any, dict[str, tf.Tensor]]: ...
 
     def loss(
-        self, prepared: Any, counts: dict[str, tf.Tensor], seed: tf.Tensor, training: bool
+        self, prepared: Any, counts: dict[str, tf.Tensor], key: StepKey, training: bool
     ) -> tuple[tf.Tensor, Sums]: ...
 
     def metrics(self, sums: Mapping[str, np.ndarray]) -> dict[str, float]: ...
@@ -151,15 +151,11 @@ class Trainer(orbit.AbstractTrainer):
     def _replica_step(self, batch: Any) -> Sums:
         """One step on one replica, in the order told above."""
         context = tf.distribute.get_replica_context()
-        seed = step_seed(self._seed, self.data_step)
-        rows = self._batch_size // context.num_replicas_in_sync
-        replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
-        key = StepKey(seed, replica * rows)
+        key = _replica_key(step_seed(self._seed, self.data_step), self._batch_size)
         prepared, counts = self._objective.prepare(batch, key)
         counts = context.all_reduce(tf.distribute.ReduceOp.SUM, counts)
 
-        replica_seed = tf.random.experimental.stateless_fold_in(seed, replica, alg="philox")
-        gradients, sums = self._accumulate(prepared, counts, replica_seed)
+        gradients, sums = self._accumulate(prepared, counts, key)
         gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         norm = tf.linalg.global_norm(gradients)
         tf.cond(
@@ -170,12 +166,12 @@ class Trainer(orbit.AbstractTrainer):
         return sums
 
     def _accumulate(
-        self, prepared: Any, counts: dict[str, tf.Tensor], seed: tf.Tensor
+        self, prepared: Any, counts: dict[str, tf.Tensor], key: StepKey
     ) -> tuple[list[tf.Tensor], Sums]:
         """Gradients and sums over the micro-batches of this replica."""
         parts = self._accumulation_steps
         if parts == 1:
-            return self._gradients(prepared, counts, seed)
+            return self._gradients(prepared, counts, key)
         # A field that a batch does without is None.
         columns = [
             None
@@ -183,24 +179,25 @@ class Trainer(orbit.AbstractTrainer):
             else tf.reshape(rows, [parts, rows.shape[0] // parts, *rows.shape[1:]])
             for rows in tf.nest.flatten(prepared)
         ]
+        part_rows = self._batch_size // (self._strategy.num_replicas_in_sync * parts)
         gradients = [tf.zeros(v.shape) for v in self._objective.trained_weights]
         sums = _zeros(self._objective.sum_shapes)
         for part in tf.range(parts):
-            part_seed = tf.random.experimental.stateless_fold_in(seed, part, alg="philox")
+            part_key = StepKey(key.seed, key.first_row + part * part_rows)
             micro_batch = tf.nest.pack_sequence_as(
                 prepared, [None if column is None else column[part] for column in columns]
             )
-            part_gradients, part_sums = self._gradients(micro_batch, counts, part_seed)
+            part_gradients, part_sums = self._gradients(micro_batch, counts, part_key)
             gradients = [g + p for g, p in zip(gradients, part_gradients, strict=True)]
             sums = {name: sums[name] + part_sums[name] for name in sums}
         return gradients, sums
 
     def _gradients_eagerly(
-        self, prepared: Any, counts: dict[str, tf.Tensor], seed: tf.Tensor
+        self, prepared: Any, counts: dict[str, tf.Tensor], key: StepKey
     ) -> tuple[list[tf.Tensor], Sums]:
         variables = [v.value for v in self._objective.trained_weights]
         with tf.GradientTape() as tape:
-            loss, sums = self._objective.loss(prepared, counts, seed, training=True)
+            loss, sums = self._objective.loss(prepared, counts, key, training=True)
         # The gradient of a table comes as slices where it is only looked up; moments need all rows.
         gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
         return [tf.convert_to_tensor(g) for g in gradients], sums
@@ -277,19 +274,21 @@ class Evaluator(orbit.AbstractEvaluator):
         return _over_replicas(self._strategy, per_replica)
 
     def _replica_step(self, batch: Any, index: tf.Tensor) -> Sums:
-        context = tf.distribute.get_replica_context()
-        seed = step_seed(self._seed, index)
-        rows = self._batch_size // context.num_replicas_in_sync
-        replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
-        key = StepKey(seed, replica * rows)
+        key = _replica_key(step_seed(self._seed, index), self._batch_size)
         prepared, counts = self._objective.prepare(batch, key)
-        replica_seed = tf.random.experimental.stateless_fold_in(seed, replica, alg="philox")
-        return self._objective.loss(prepared, counts, replica_seed, training=False)[1]
+        return self._objective.loss(prepared, counts, key, training=False)[1]
 
 
 def step_seed(seed: int, step: tf.Tensor) -> tf.Tensor:
     """int32 [2]: the key of all chance in one step."""
     return tf.stack([tf.constant(seed, tf.int32), tf.cast(step, tf.int32)])
+
+
+def _replica_key(seed: tf.Tensor, batch_size: int) -> StepKey:
+    """Which rows of the global batch this replica has."""
+    context = tf.distribute.get_replica_context()
+    rows = batch_size // context.num_replicas_in_sync
+    return StepKey(seed, tf.cast(context.replica_id_in_sync_group, tf.int32) * rows)
 
 
 def _over_replicas(strategy: tf.distribute.Strategy, sums: Sums) -> Sums:

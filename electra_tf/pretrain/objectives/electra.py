@@ -6,6 +6,8 @@ Generators", ICLR 2020, sections 2 and 3.
 
 from __future__ import annotations
 
+import math
+
 import keras
 import tensorflow as tf
 
@@ -18,7 +20,7 @@ from electra_tf.network.heads import MaskedLMHead, ReplacedTokenHead
 from electra_tf.pretrain.losses import masked_lm_losses, mean_over, replaced_token_losses
 from electra_tf.pretrain.masking import mask
 from electra_tf.pretrain.metrics import SUM_SHAPES, electra_metrics, electra_sums
-from electra_tf.pretrain.noise import uniform_noise
+from electra_tf.pretrain.noise import uniform_rows
 from electra_tf.pretrain.sampling import corrupt, draw_tokens
 
 
@@ -92,7 +94,7 @@ class Electra(tf.Module):
         self,
         masked: MaskedBatch,
         counts: dict[str, tf.Tensor],
-        seed: tf.Tensor,
+        key: StepKey,
         training: bool,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """The weighted sum of both losses, and what the metrics add up.
@@ -100,16 +102,14 @@ class Electra(tf.Module):
         Args:
           masked: B rows from `prepare`.
           counts: of the *global* batch.
-          seed: int32 [2], of drawing and dropout, another on every replica and micro-batch.
+          key: which rows of which global batch they are.
           training: whether dropout is on.
 
         Returns:
           float32 scalar, and sums of the shapes in `sum_shapes`.
         """
         objective = self._config.objective
-        draw_seed, generator_seed, discriminator_seed = tf.unstack(
-            tf.random.split(seed, 3, alg="philox")
-        )
+        draw_seed, generator_seed, discriminator_seed = _seeds(key)
         # A drawn token may be id 0, [PAD]: what is padding is known from the original text alone.
         real = is_real(masked.original_ids)
         hidden = self.generator(
@@ -122,7 +122,9 @@ class Electra(tf.Module):
         slots = tf.gather(hidden, masked.positions, batch_dims=1)
         guesses = self.masked_lm_head(slots)
 
-        noise = uniform_noise(tf.shape(guesses), draw_seed)
+        num_rows, *row_shape = guesses.shape
+        noise = uniform_rows(draw_seed, key.first_row, num_rows, math.prod(row_shape))
+        noise = tf.reshape(noise, guesses.shape)
         corrupted = corrupt(masked, draw_tokens(guesses, noise, objective.temperature))
 
         hidden = self.discriminator(
@@ -156,3 +158,16 @@ class Electra(tf.Module):
             + objective.discriminator_weight * numbers["discriminator_loss"]
         )
         return {"loss": total, **numbers}
+
+
+def _seeds(key: StepKey) -> list[tf.Tensor]:
+    """int32 [2] each: of the draws, of the generator's and of the discriminator's dropout.
+
+    Draws are told apart by the row of the global batch, so all replicas share their seed. Dropout
+    is drawn for a tensor as a whole, so replicas and micro-batches need seeds of their own.
+    """
+    fold_in = tf.random.experimental.stateless_fold_in
+    # Masking splits the seed itself: splitting it here as well would give its seeds again.
+    draw_seed = fold_in(key.seed, 1, alg="philox")
+    dropout_seed = fold_in(fold_in(key.seed, 2, alg="philox"), key.first_row, alg="philox")
+    return [draw_seed, *tf.unstack(tf.random.split(dropout_seed, 2, alg="philox"))]

@@ -14,6 +14,7 @@ from electra_tf.pretrain.objectives.electra import Electra
 from electra_tf.pretrain.sampling import corrupt
 
 SEED = tf.constant([5, 6])
+KEY = StepKey(SEED, tf.constant(0))
 ROWS = [[2, 1, 3, 1, 2, 1], [1, 1, 2, 1], [4, 2]]
 
 
@@ -23,7 +24,7 @@ def rows(lay_out):
 
 
 def prepared(objective, rows):
-    return objective.prepare(rows, StepKey(SEED, tf.constant(0)))
+    return objective.prepare(rows, KEY)
 
 
 def test_an_encoder_looks_at_id_0_where_it_is_said_to_be_a_token(make_run, vocabulary):
@@ -45,7 +46,7 @@ def test_the_discriminator_looks_at_a_drawn_pad(make_run, rows, vocabulary):
     bias[0] = 1000.0  # the generator draws nothing but [PAD]
     objective.masked_lm_head.output_bias.assign(bias)
     masked, counts = prepared(objective, rows)
-    _, sums = objective.loss(masked, counts, SEED, training=False)
+    _, sums = objective.loss(masked, counts, KEY, training=False)
 
     corrupted = corrupt(masked, tf.zeros_like(masked.positions))
     assert np.any((corrupted.input_ids == 0) & (rows.input_ids != 0))
@@ -78,7 +79,7 @@ def test_both_networks_read_each_packed_sequence_as_if_it_stood_alone(
 
     def sums(batch):
         masked, counts = prepared(objective, batch)
-        return objective.loss(masked, counts, SEED, training=False)[1]
+        return objective.loss(masked, counts, KEY, training=False)[1]
 
     together, apart = sums(packed), [sums(batch) for batch in (first, second)]
     for name in ("masked_tokens", "masked_lm_loss", "real_tokens", "discriminator_loss"):
@@ -95,7 +96,7 @@ def test_the_loss_starts_at_the_log_of_the_vocabulary_plus_fifty_times_log_2(
 ):
     objective = Electra(make_run(masking={"mask_rate": 0.5}), vocabulary)
     masked, counts = prepared(objective, rows)
-    loss, sums = objective.loss(masked, counts, SEED, training=True)
+    loss, sums = objective.loss(masked, counts, KEY, training=True)
     expected = math.log(40) + 50 * math.log(2)
     assert abs(float(loss) - expected) < 0.5
     metrics = objective.metrics({name: value.numpy() for name, value in sums.items()})
@@ -109,7 +110,7 @@ def test_the_losses_are_divided_by_the_counts_that_are_handed_in(make_run, rows,
     masked, counts = prepared(objective, rows)
     assert float(counts["real_tokens"]) == 12 + 7 + 8
     assert float(counts["masked_tokens"]) == float(tf.reduce_sum(masked.weights))
-    loss, sums = objective.loss(masked, counts, SEED, training=False)
+    loss, sums = objective.loss(masked, counts, KEY, training=False)
     parts = [sums["masked_lm_loss"], sums["discriminator_loss"]]
     expected = mean_over(parts[0], counts["masked_tokens"]) + 50 * mean_over(
         parts[1], counts["real_tokens"]
@@ -117,7 +118,7 @@ def test_the_losses_are_divided_by_the_counts_that_are_handed_in(make_run, rows,
     np.testing.assert_allclose(loss, expected, rtol=1e-6)
     half = {name: 2 * count for name, count in counts.items()}
     np.testing.assert_allclose(
-        objective.loss(masked, half, SEED, training=False)[0], loss / 2, rtol=1e-6
+        objective.loss(masked, half, KEY, training=False)[0], loss / 2, rtol=1e-6
     )
 
 
@@ -126,7 +127,7 @@ def test_another_seed_draws_other_tokens_and_drops_other_values(make_run, rows, 
     masked, counts = prepared(objective, rows)
 
     def drawn(seed):
-        return objective.loss(masked, counts, tf.constant(seed), training=False)[1]
+        return objective.loss(masked, counts, StepKey(tf.constant(seed), 0), training=False)[1]
 
     np.testing.assert_array_equal(
         drawn([5, 6])["discriminator_loss"], drawn([5, 6])["discriminator_loss"]
@@ -137,7 +138,7 @@ def test_another_seed_draws_other_tokens_and_drops_other_values(make_run, rows, 
     objective = Electra(make_run(discriminator=rates, generator=rates), vocabulary)
 
     def guessed(seed, training=True):
-        sums = objective.loss(masked, counts, tf.constant(seed), training=training)[1]
+        sums = objective.loss(masked, counts, StepKey(tf.constant(seed), 0), training=training)[1]
         return float(sums["masked_lm_loss"])
 
     assert guessed([5, 6]) == guessed([5, 6])
@@ -151,11 +152,11 @@ def test_compiled_and_uncompiled_losses_agree_with_dropout_and_draws(make_run, r
     objective = Electra(run, vocabulary)
     masked, counts = prepared(objective, rows)
 
-    def step(seed):
-        return objective.loss(masked, counts, seed, training=True)
+    def step(key):
+        return objective.loss(masked, counts, key, training=True)
 
-    loss, sums = tf.function(step)(SEED)
-    compiled_loss, compiled = tf.function(step, jit_compile=True)(SEED)
+    loss, sums = tf.function(step)(KEY)
+    compiled_loss, compiled = tf.function(step, jit_compile=True)(KEY)
     np.testing.assert_allclose(compiled_loss, loss, rtol=1e-5)
     for name in ("masked_lm_loss", "discriminator_loss", "replaced", "drawn_correct"):
         np.testing.assert_allclose(compiled[name], sums[name], rtol=1e-5, err_msg=name)
@@ -167,7 +168,7 @@ def test_both_losses_train_the_shared_embeddings_and_draws_pass_no_gradient(
     objective = Electra(make_run(objective={"generator_weight": 0.0}), vocabulary)
     masked, counts = prepared(objective, rows)
     with tf.GradientTape() as tape:
-        loss, _ = objective.loss(masked, counts, SEED, training=False)
+        loss, _ = objective.loss(masked, counts, KEY, training=False)
     variables = [v.value for v in objective.trained_weights]
     slopes = dict(
         zip(

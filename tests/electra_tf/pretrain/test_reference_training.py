@@ -69,9 +69,9 @@ class Fed(electra.Electra):
         }
         return (masked, corrupted), counts
 
-    def loss(self, prepared, counts, seed, training):
+    def loss(self, prepared, counts, key, training):
         masked, self.fed = prepared
-        return super().loss(masked, counts, seed, training)
+        return super().loss(masked, counts, key, training)
 
 
 @pytest.fixture(scope="module")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from electra_tf.batches import MaskedBatch
-from electra_tf.pretrain.noise import uniform_noise
+from electra_tf.pretrain.noise import uniform_rows
 from electra_tf.pretrain.sampling import corrupt, draw_tokens
 
 LOGITS = [2.0, 1.0, 0.0, -1.0, -3.0]
 SEED = tf.constant([8, 9])
+
+
+def noise_of(shape) -> tf.Tensor:
+    rows, *row = shape
+    return tf.reshape(uniform_rows(SEED, 0, rows, math.prod(row)), shape)
 
 
 def softmax(logits) -> np.ndarray:
@@ -23,7 +30,7 @@ def softmax(logits) -> np.ndarray:
 def test_tokens_are_drawn_as_often_as_softmax_says(temperature):
     times = 40_000
     logits = tf.tile(tf.constant([[LOGITS]]), [1, times, 1])
-    drawn = draw_tokens(logits, uniform_noise(logits.shape, SEED), temperature)
+    drawn = draw_tokens(logits, noise_of(logits.shape), temperature)
     found = np.bincount(drawn.numpy()[0], minlength=5) / times
     expected = softmax(np.array(LOGITS) / temperature)
     sigma = np.sqrt(expected * (1 - expected) / times)
@@ -33,7 +40,7 @@ def test_tokens_are_drawn_as_often_as_softmax_says(temperature):
 
 def test_a_temperature_near_0_draws_the_likeliest_token():
     logits = tf.constant([[[1.0, 1.1, 0.9]] * 50])
-    drawn = draw_tokens(logits, uniform_noise(logits.shape, SEED), temperature=1e-4)
+    drawn = draw_tokens(logits, noise_of(logits.shape), temperature=1e-4)
     np.testing.assert_array_equal(drawn, [[1] * 50])
 
 
@@ -58,7 +65,7 @@ def test_noise_of_0_and_just_under_1_stays_finite():
 def test_drawing_passes_no_gradient():
     logits = tf.Variable([[LOGITS]])
     with tf.GradientTape() as tape:
-        drawn = draw_tokens(logits, uniform_noise([1, 1, 5], SEED))
+        drawn = draw_tokens(logits, noise_of([1, 1, 5]))
         loss = tf.reduce_sum(tf.cast(drawn, tf.float32) * 3.0)
     assert tape.gradient(loss, logits) is None
 
@@ -66,7 +73,7 @@ def test_drawing_passes_no_gradient():
 def test_bfloat16_logits_cannot_reach_the_draw():
     logits = tf.zeros([1, 1, 3], tf.bfloat16)
     with pytest.raises((tf.errors.InvalidArgumentError, TypeError, ValueError)):
-        draw_tokens(logits, uniform_noise([1, 1, 3], SEED))
+        draw_tokens(logits, noise_of([1, 1, 3]))
 
 
 # --- corrupting ------------------------------------------------------------------------------

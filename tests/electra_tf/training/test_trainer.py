@@ -66,6 +66,13 @@ def test_replicas_know_where_their_rows_stand_in_the_global_batch(seen):
     assert seen["two in 2"]["first_row"] == [0] * 4 + [4] * 4
 
 
+def test_micro_batches_know_where_their_rows_stand_in_the_global_batch(seen):
+    assert seen["one"]["first_row_of_part"] == [0] * 8
+    assert seen["two"]["first_row_of_part"] == [0] * 4 + [4] * 4
+    assert seen["one in 4"]["first_row_of_part"] == [0, 0, 2, 2, 4, 4, 6, 6]
+    assert seen["two in 2"]["first_row_of_part"] == [0, 0, 2, 2, 4, 4, 6, 6]
+
+
 @pytest.mark.parametrize(("batch_size", "parts"), [(6, 4), (3, 2), (8, 16)])
 def test_a_batch_that_does_not_divide_is_refused(batch_size, parts):
     with pytest.raises(ValueError, match=rf"batch_size {batch_size} .* × .*_steps {parts}"):

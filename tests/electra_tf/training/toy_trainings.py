@@ -22,7 +22,12 @@ class Toy(tf.Module):
 
     def __init__(self, rows: int):
         super().__init__()
-        self.sum_shapes = {"real_tokens": (), "noise": (rows,), "first_row": (rows,)}
+        self.sum_shapes = {
+            "real_tokens": (),
+            "noise": (rows,),
+            "first_row": (rows,),
+            "first_row_of_part": (rows,),
+        }
         self.weight = keras.Variable(np.zeros(1, np.float32), name="weight")
         self.trained_weights = [self.weight]
 
@@ -31,16 +36,19 @@ class Toy(tf.Module):
         first_rows = tf.fill(tf.shape(places), key.first_row)
         return (values, tokens, places, first_rows), {"real_tokens": tf.reduce_sum(tokens)}
 
-    def loss(self, prepared, counts, seed, training):
+    def loss(self, prepared, counts, key, training):
         values, tokens, places, first_rows = prepared
         rows = self.sum_shapes["noise"][0]
+        seed = tf.random.experimental.stateless_fold_in(key.seed, key.first_row, alg="philox")
         noise = tf.random.stateless_uniform(values.shape, seed, alg="philox")
+        first_rows_of_part = tf.fill(tf.shape(places), tf.cast(key.first_row, tf.float32))
         sums = {
             "real_tokens": tf.reduce_sum(tokens),
             "noise": tf.math.unsorted_segment_sum(noise, places, rows),
             "first_row": tf.math.unsorted_segment_sum(
                 tf.cast(first_rows, tf.float32), places, rows
             ),
+            "first_row_of_part": tf.math.unsorted_segment_sum(first_rows_of_part, places, rows),
         }
         weight = tf.convert_to_tensor(self.weight)[0]
         return weight * tf.reduce_sum(values) / counts["real_tokens"], sums
@@ -154,6 +162,7 @@ def main() -> None:
             "weights": copies(strategy, toy),
             "noise": [report["noise"] for report in reports],
             "first_row": reports[0]["first_row"],
+            "first_row_of_part": reports[0]["first_row_of_part"],
             "tokens": [report["tokens"] for report in reports],
         }
     print(json.dumps(seen))
