@@ -5,7 +5,12 @@ Drawn as floats they would not be: XLA makes the mantissa of other bits of the s
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import tensorflow as tf
+
+from electra_tf.batches import StepKey
 
 _COUNTED_TOGETHER = 4  # Philox makes four numbers of one count
 
@@ -40,3 +45,19 @@ def uniform_rows(
     )
     bits = tf.bitwise.right_shift(bits[:, :width], tf.constant(8, tf.uint32))
     return tf.cast(bits, tf.float32) * 2.0**-24
+
+
+def drawing_noise(key: StepKey, shape: Sequence[int]) -> tf.Tensor:
+    """What the generator's tokens are drawn with.
+
+    Args:
+      key: which rows of which global batch are drawn for.
+      shape: B and any more.
+
+    Returns:
+      float32 of that shape in [0, 1).
+    """
+    num_rows, *row_shape = shape
+    # Masking splits the seed: split here as well, it would give the numbers of masking again.
+    seed = tf.random.experimental.stateless_fold_in(key.seed, 1, alg="philox")
+    return tf.reshape(uniform_rows(seed, key.first_row, num_rows, math.prod(row_shape)), shape)

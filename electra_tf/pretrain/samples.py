@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.batches import TokenBatch, is_real
+from electra_tf.batches import StepKey, TokenBatch, is_real
 from electra_tf.config import PretrainConfig
-from electra_tf.data.manifest import Manifest
+from electra_tf.data.manifest import Manifest, VocabularyFacts
 from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.network.pretrained import Discriminator, Generator
 from electra_tf.pretrain.masking import mask
-from electra_tf.pretrain.noise import uniform_noise
+from electra_tf.pretrain.noise import drawing_noise
 from electra_tf.pretrain.sampling import corrupt, draw_tokens
 
 
@@ -68,23 +68,24 @@ def play_held_out(
             )
         )
     )
-    return _play(generator, discriminator, config, manifest.vocabulary.mask_id, batch)
+    return _play(generator, discriminator, config, manifest.vocabulary, batch)
 
 
 def _play(
     generator: Generator,
     discriminator: Discriminator,
     config: PretrainConfig,
-    mask_id: int,
+    vocabulary: VocabularyFacts,
     batch: TokenBatch,
 ) -> list[PlayedRow]:
-    seed = tf.constant([config.evaluation.seed, 0], tf.int32)
+    # Of the first batch of an evaluation.
+    key = StepKey(tf.constant([config.evaluation.seed, 0], tf.int32), tf.constant(0))
     real = is_real(batch.input_ids)
     where = {"is_real": real, "sequence_ids": batch.sequence_ids}
-    masked = mask(batch, config.masking, mask_id, seed, 0)
+    masked = mask(batch, config.masking, vocabulary, key.seed, key.first_row)
     hidden = generator.encoder(masked.input_ids, masked.segment_ids, **where)
     guesses = generator.head(tf.gather(hidden, masked.positions, batch_dims=1))
-    noise = uniform_noise(tf.shape(guesses), seed)
+    noise = drawing_noise(key, guesses.shape)
     corrupted = corrupt(masked, draw_tokens(guesses, noise, config.objective.temperature))
     hidden = discriminator.encoder(corrupted.input_ids, corrupted.segment_ids, **where)
     probabilities = tf.sigmoid(discriminator.head(hidden))

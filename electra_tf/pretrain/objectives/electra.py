@@ -6,8 +6,6 @@ Generators", ICLR 2020, sections 2 and 3.
 
 from __future__ import annotations
 
-import math
-
 import keras
 import tensorflow as tf
 
@@ -20,7 +18,7 @@ from electra_tf.network.heads import MaskedLMHead, ReplacedTokenHead
 from electra_tf.pretrain.losses import masked_lm_losses, mean_over, replaced_token_losses
 from electra_tf.pretrain.masking import mask
 from electra_tf.pretrain.metrics import SUM_SHAPES, electra_metrics, electra_sums
-from electra_tf.pretrain.noise import uniform_rows
+from electra_tf.pretrain.noise import drawing_noise
 from electra_tf.pretrain.sampling import corrupt, draw_tokens
 
 
@@ -109,7 +107,7 @@ class Electra(tf.Module):
           float32 scalar, and sums of the shapes in `sum_shapes`.
         """
         objective = self._config.objective
-        draw_seed, generator_seed, discriminator_seed = _seeds(key)
+        generator_seed, discriminator_seed = _dropout_seeds(key)
         # A drawn token may be id 0, [PAD]: what is padding is known from the original text alone.
         real = is_real(masked.original_ids)
         hidden = self.generator(
@@ -122,9 +120,7 @@ class Electra(tf.Module):
         slots = tf.gather(hidden, masked.positions, batch_dims=1)
         guesses = self.masked_lm_head(slots)
 
-        num_rows, *row_shape = guesses.shape
-        noise = uniform_rows(draw_seed, key.first_row, num_rows, math.prod(row_shape))
-        noise = tf.reshape(noise, guesses.shape)
+        noise = drawing_noise(key, guesses.shape)
         corrupted = corrupt(masked, draw_tokens(guesses, noise, objective.temperature))
 
         hidden = self.discriminator(
@@ -160,14 +156,12 @@ class Electra(tf.Module):
         return {"loss": total, **numbers}
 
 
-def _seeds(key: StepKey) -> list[tf.Tensor]:
-    """int32 [2] each: of the draws, of the generator's and of the discriminator's dropout.
+def _dropout_seeds(key: StepKey) -> list[tf.Tensor]:
+    """int32 [2] each: of the generator's and of the discriminator's dropout.
 
-    Draws are told apart by the row of the global batch, so all replicas share their seed. Dropout
-    is drawn for a tensor as a whole, so replicas and micro-batches need seeds of their own.
+    Dropout is drawn for a tensor as a whole, so replicas and micro-batches need seeds of their own.
     """
     fold_in = tf.random.experimental.stateless_fold_in
-    # Masking splits the seed itself: splitting it here as well would give its seeds again.
-    draw_seed = fold_in(key.seed, 1, alg="philox")
-    dropout_seed = fold_in(fold_in(key.seed, 2, alg="philox"), key.first_row, alg="philox")
-    return [draw_seed, *tf.unstack(tf.random.split(dropout_seed, 2, alg="philox"))]
+    # Folded in twice: masking and drawing use the seed itself and the first fold.
+    seed = fold_in(fold_in(key.seed, 2, alg="philox"), key.first_row, alg="philox")
+    return tf.unstack(tf.random.split(seed, 2, alg="philox"))
