@@ -69,6 +69,7 @@ def _summarize(result: RunResult) -> None:
         "generator accuracy": f"{first['hidden_lm_accuracy']:.1%} → "
         f"{last['hidden_lm_accuracy']:.1%}",
         "discriminator AUC": f"{first['discriminator_auc']:.3f} → {last['discriminator_auc']:.3f}",
+        "AUC on unigram replacements": f"{first['unigram_auc']:.3f} → {last['unigram_auc']:.3f}",
         "precision, recall": f"{last['discriminator_precision']:.1%}, "
         f"{last['discriminator_recall']:.1%}",
         "replaced": f"{last['replaced_rate']:.1%} of the tokens",

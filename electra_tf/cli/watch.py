@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from electra_tf.workflows.watch import Look
 
 _CHART_LINES = 11
-_COLOURS = ("blue", "orange")
+_COLOURS = ("blue", "orange", "green")
 
 
 def watch(

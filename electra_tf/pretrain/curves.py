@@ -47,7 +47,13 @@ def run_curves(events: Events, unigram_entropy_nats: float) -> list[CurveSet]:
             ("unigram entropy", unigram_entropy_nats),
         ),
         CurveSet("Discriminator loss, nats", both("discriminator_loss")),
-        CurveSet("Discriminator AUC", both("discriminator_auc")),
+        CurveSet(
+            "Discriminator AUC",
+            (
+                *both("discriminator_auc"),
+                curve("held out, unigram replacements", "evaluation", "unigram_auc"),
+            ),
+        ),
         CurveSet(
             "Accuracy on held-out text",
             (

@@ -18,6 +18,9 @@ from electra_tf.pretrain.losses import masked_lm_losses, replaced_token_losses
 _LOGIT_BINS = 3000
 _LOGIT_LIMIT = 15.0
 
+# Of text that was corrupted without a generator; looked at in evaluations alone.
+_UNIGRAM = ("unigram_logits_of_originals", "unigram_logits_of_replaced")
+
 SUM_SHAPES: Mapping[str, tuple[int, ...]] = {
     "masked_tokens": (),
     "masked_lm_loss": (),
@@ -34,6 +37,7 @@ SUM_SHAPES: Mapping[str, tuple[int, ...]] = {
     "judged_rightly": (),
     "logits_of_originals": (_LOGIT_BINS,),
     "logits_of_replaced": (_LOGIT_BINS,),
+    **dict.fromkeys(_UNIGRAM, (_LOGIT_BINS,)),
 }
 
 
@@ -89,6 +93,30 @@ def electra_sums(
     }
 
 
+def unigram_sums(
+    masked: MaskedBatch, corrupted: CorruptedBatch, discriminator_logits: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    """What is added up where replacements are drawn by frequency alone.
+
+    Args:
+      masked: where the slots are.
+      corrupted: what the discriminator saw.
+      discriminator_logits: float32 [B, L].
+    """
+    real = tf.cast(is_real(masked.original_ids), tf.float32)
+    replaced = corrupted.is_replaced * real
+    weights = (real - replaced, replaced)
+    return {
+        name: _histogram(discriminator_logits, weight)
+        for name, weight in zip(_UNIGRAM, weights, strict=True)
+    }
+
+
+def no_unigram_sums() -> dict[str, tf.Tensor]:
+    """Zeros of the same shapes, for training."""
+    return {name: tf.zeros([_LOGIT_BINS]) for name in _UNIGRAM}
+
+
 def electra_metrics(sums: Mapping[str, np.ndarray]) -> dict[str, float]:
     """The numbers people read.
 
@@ -104,10 +132,12 @@ def electra_metrics(sums: Mapping[str, np.ndarray]) -> dict[str, float]:
       discriminator_precision, discriminator_recall; replaced_rate and masked_rate (of the real
       tokens, [CLS] and [SEP] included; slots that share a position count each). A ratio over
       nothing is 0.0, the AUC then 0.5.
+      Evaluations add unigram_auc: the AUC where replacements are drawn by frequency alone. A weak
+      generator makes discriminator_auc look well, but not this.
     """
     s = {name: np.asarray(value, np.float64) for name, value in sums.items()}
     masked, real = s["masked_tokens"], s["real_tokens"]
-    return {
+    metrics = {
         "masked_lm_loss": _ratio(s["masked_lm_loss"], masked),
         "masked_lm_accuracy": _ratio(s["masked_lm_correct"], masked),
         "hidden_lm_loss": _ratio(s["hidden_lm_loss"], s["hidden_tokens"]),
@@ -122,6 +152,8 @@ def electra_metrics(sums: Mapping[str, np.ndarray]) -> dict[str, float]:
         "replaced_rate": _ratio(s["replaced"], real),
         "masked_rate": _ratio(masked, real),
     }
+    blind = [s[name] for name in _UNIGRAM]
+    return metrics | ({"unigram_auc": _auc(*blind)} if blind[0].any() else {})
 
 
 def _histogram(logits: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:

@@ -27,6 +27,24 @@ def draw_tokens(logits: tf.Tensor, uniform: tf.Tensor, temperature: float = 1.0)
     return tf.argmax(noisy, axis=-1, output_type=tf.int32)
 
 
+def unigram_tokens(masked: MaskedBatch, uniform: tf.Tensor) -> tf.Tensor:
+    """Draws one token a slot from how often tokens are masked at all, blind to the context.
+
+    The frequencies are those of the batch itself: a slot gets the original of a random slot.
+
+    Args:
+      masked: the batch.
+      uniform: float32 [B, M] in [0, 1), the noise.
+
+    Returns:
+      int32 [B, M].
+    """
+    used = tf.reshape(masked.weights, [-1])
+    used_first = tf.argsort(used, direction="DESCENDING", stable=True)
+    choice = tf.cast(uniform * tf.reduce_sum(used), tf.int32)
+    return tf.gather(tf.reshape(masked.labels, [-1]), tf.gather(used_first, choice))
+
+
 def corrupt(masked: MaskedBatch, drawn_ids: tf.Tensor) -> CorruptedBatch:
     """Puts the drawn tokens into the original text.
 

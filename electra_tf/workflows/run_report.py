@@ -93,6 +93,8 @@ def _outcome(events: Events, manifest: Manifest) -> dict[str, str]:
         "generator loss at [MASK]": f"{first['hidden_lm_loss']:.3f} → "
         f"{last['hidden_lm_loss']:.3f} nats; a guess without context: {entropy:.3f}",
         "discriminator AUC": f"{first['discriminator_auc']:.3f} → {last['discriminator_auc']:.3f}",
+        "the same on unigram replacements": f"{first['unigram_auc']:.3f} → "
+        f"{last['unigram_auc']:.3f}; a weak generator lifts the line above, not this one",
         "discriminator accuracy": f"{last['discriminator_accuracy']:.1%}; calling nothing "
         f"replaced: {last['majority_accuracy']:.1%}",
         "replaced": f"{last['replaced_rate']:.1%} of the tokens",

@@ -17,9 +17,15 @@ from electra_tf.network.encoder import Encoder
 from electra_tf.network.heads import MaskedLMHead, ReplacedTokenHead
 from electra_tf.pretrain.losses import masked_lm_losses, mean_over, replaced_token_losses
 from electra_tf.pretrain.masking import mask
-from electra_tf.pretrain.metrics import SUM_SHAPES, electra_metrics, electra_sums
+from electra_tf.pretrain.metrics import (
+    SUM_SHAPES,
+    electra_metrics,
+    electra_sums,
+    no_unigram_sums,
+    unigram_sums,
+)
 from electra_tf.pretrain.noise import drawing_noise
-from electra_tf.pretrain.sampling import corrupt, draw_tokens
+from electra_tf.pretrain.sampling import corrupt, draw_tokens, unigram_tokens
 
 
 class Electra(tf.Module):
@@ -143,7 +149,21 @@ class Electra(tf.Module):
             objective.generator_weight * generator_loss
             + objective.discriminator_weight * discriminator_loss
         )
-        return loss, electra_sums(masked, guesses, corrupted, judgements)
+        sums = electra_sums(masked, guesses, corrupted, judgements)
+        blind = no_unigram_sums() if training else self._judge_unigrams(masked, key)
+        return loss, sums | blind
+
+    def _judge_unigrams(self, masked: MaskedBatch, key: StepKey) -> dict[str, tf.Tensor]:
+        """What the discriminator makes of tokens that were drawn by frequency alone."""
+        noise = drawing_noise(key, masked.positions.shape)
+        corrupted = corrupt(masked, unigram_tokens(masked, noise))
+        hidden = self.discriminator(
+            corrupted.input_ids,
+            corrupted.segment_ids,
+            is_real=is_real(masked.original_ids),
+            sequence_ids=corrupted.sequence_ids,
+        )
+        return unigram_sums(masked, corrupted, self.replaced_token_head(hidden))
 
     def metrics(self, sums) -> dict[str, float]:
         """The numbers people read, with the weighted total as `loss`."""

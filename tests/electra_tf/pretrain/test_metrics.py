@@ -12,7 +12,13 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.batches import CorruptedBatch, MaskedBatch
-from electra_tf.pretrain.metrics import SUM_SHAPES, electra_metrics, electra_sums
+from electra_tf.pretrain.metrics import (
+    SUM_SHAPES,
+    electra_metrics,
+    electra_sums,
+    no_unigram_sums,
+    unigram_sums,
+)
 
 ROOT = os.environ.get("ELECTRA_TF_REFERENCE")
 
@@ -37,7 +43,8 @@ def batches(original, positions, labels, weights, corrupted, shown=None):
 
 
 def numbers(*arguments) -> dict[str, float]:
-    return electra_metrics({n: v.numpy() for n, v in electra_sums(*arguments).items()})
+    sums = electra_sums(*arguments) | no_unigram_sums()
+    return electra_metrics({name: value.numpy() for name, value in sums.items()})
 
 
 @pytest.fixture
@@ -85,7 +92,7 @@ def test_every_metric_by_hand(small):
 
 
 def test_sums_have_the_promised_names_and_shapes(small):
-    sums = electra_sums(*small)
+    sums = electra_sums(*small) | no_unigram_sums()
     assert {name: tuple(value.shape) for name, value in sums.items()} == dict(SUM_SHAPES)
     assert all(value.dtype == tf.float32 for value in sums.values())
 
@@ -207,3 +214,22 @@ def test_metrics_are_those_of_the_reference_where_both_mean_the_same():
     is_fake = outputs["is_fake"][real] == 1
     expected = exact_auc(outputs["disc_logits"][real], is_fake)
     assert ours["discriminator_auc"] == pytest.approx(expected, abs=3 / 464)
+
+
+def test_the_auc_on_unigram_replacements_is_told_only_where_it_was_looked_at():
+    masked, corrupted = batches(
+        original=[[2, 5, 6, 7, 3, 0]],
+        positions=[[1, 2]],
+        labels=[[5, 6]],
+        weights=[[1, 1]],
+        corrupted=[[2, 6, 6, 7, 3, 0]],
+    )
+    # Replaced at 1. Of the 4 originals two lie below its logit and one level with it; padding at
+    # the end would lie below, too, but counts nothing.
+    judgements = tf.constant([[-2.0, 1.0, 1.0, 3.0, 0.0, -9.0]])
+    sums = dict.fromkeys(SUM_SHAPES, np.zeros(()))
+    blind = unigram_sums(masked, corrupted, judgements)
+    found = electra_metrics(sums | {name: value.numpy() for name, value in blind.items()})
+    assert found["unigram_auc"] == pytest.approx(2.5 / 4)
+    without = electra_metrics(sums | {n: v.numpy() for n, v in no_unigram_sums().items()})
+    assert "unigram_auc" not in without

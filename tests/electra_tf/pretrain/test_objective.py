@@ -188,3 +188,15 @@ def test_every_variable_is_trained_once_under_a_path_of_its_own(make_run, vocabu
     assert len({id(v) for v in weights}) == len({v.path for v in weights}) == len(weights)
     # 5 of the embeddings, 2 × (projection 2 + 2 layers × 16), heads 5 and 4.
     assert len(weights) == 5 + 2 * (2 + 2 * 16) + 5 + 4
+
+
+def test_evaluations_alone_look_at_unigram_replacements(make_run, rows, vocabulary):
+    objective = Electra(make_run(masking={"mask_rate": 0.5}), vocabulary)
+    masked, counts = prepared(objective, rows)
+
+    def found(training):
+        sums = objective.loss(masked, counts, KEY, training)[1]
+        return objective.metrics({name: value.numpy() for name, value in sums.items()})
+
+    assert 0 <= found(training=False)["unigram_auc"] <= 1
+    assert "unigram_auc" not in found(training=True)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from electra_tf.batches import MaskedBatch
 from electra_tf.pretrain.noise import uniform_rows
-from electra_tf.pretrain.sampling import corrupt, draw_tokens
+from electra_tf.pretrain.sampling import corrupt, draw_tokens, unigram_tokens
 
 LOGITS = [2.0, 1.0, 0.0, -1.0, -3.0]
 SEED = tf.constant([8, 9])
@@ -122,3 +122,13 @@ def test_corrupting_works_in_a_graph_of_fixed_shape(masked):
     ours = tf.function(corrupt, jit_compile=True)(masked, drawn)
     for compiled, eager in zip(ours, corrupt(masked, drawn), strict=True):
         np.testing.assert_array_equal(compiled, eager)
+
+
+def test_unigram_tokens_are_originals_of_used_slots_as_often_as_they_occur():
+    labels = tf.constant([[7, 7, 9, 0], [7, 8, 0, 0]])
+    weights = tf.constant([[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0]])
+    empty = tf.zeros([2, 4], tf.int32)
+    masked = MaskedBatch(empty, empty, empty, labels, weights, empty)
+    uniform = tf.constant([[0.0, 0.24, 0.26, 0.5], [0.74, 0.76, 0.99, 0.9999999]])
+    drawn = unigram_tokens(masked, uniform).numpy()
+    assert drawn.tolist() == [[7, 7, 7, 7], [7, 8, 8, 8]]
