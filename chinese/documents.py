@@ -244,7 +244,7 @@ class _Reader:
             except UnicodeDecodeError as error:
                 self._refuse_or_count(
                     f"not UTF-8 (byte {raw[error.start]:#04x} at column {error.start + 1}"
-                    f"{_likely_encoding(raw)}); convert the file, or skip bad text"
+                    f"{likely_encoding(raw)}); convert the file, or skip bad text"
                 )
 
     def _refuse_or_count(self, message: str) -> None:
@@ -273,7 +273,8 @@ def _last_cut(raw: bytes) -> int:
     return cut - 1 if raw[cut - 1] & 0x80 else cut
 
 
-def _likely_encoding(raw: bytes) -> str:
+def likely_encoding(raw: bytes) -> str:
+    """Gives the end of a message, `, probably GB18030`, about bytes that are not UTF-8."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return ", probably UTF-16"
     try:

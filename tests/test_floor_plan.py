@@ -52,6 +52,9 @@ LAW = {
     "chinese.vocab": ({"chinese"}, {"numpy", "sentencepiece"}),
     "chinese.tokenizer": ({"chinese"}, {"numpy", "tensorflow", "tensorflow_text"}),
     "chinese.demo_corpus": ({"chinese"}, {"numpy"}),
+    "chinese.clue": ({"chinese"}, {"numpy"}),
+    "chinese.clue.cloze": ({"chinese", "chinese.clue"}, {"numpy", "scipy"}),
+    "chinese.clue.simplified": ({"chinese", "chinese.clue"}, {"numpy", "opencc"}),
 }
 
 # Within the Chinese tower imports point down this list only.
@@ -70,6 +73,31 @@ CHINESE_FLOORS = [
     "demo_corpus",
     "overlap",
 ]
+
+# So do those within its room of tasks, which sees nothing of pre-training either.
+CLUE_FLOORS = [
+    "examples",
+    "files",
+    "ids",
+    "labels",
+    "latin_words",
+    "encoding",
+    "metrics",
+    "reading_metrics",
+    "simplified",
+    "classification",
+    "choice",
+    "cloze",
+    "reading",
+    "tagging",
+    "tasks",
+    "table",
+    "own_tasks",
+    "published",
+    "submission",
+    "submission_check",
+]
+HIDDEN_FROM_CLUE = {"chinese.corpus", "chinese.units", "chinese.tokenizer"}
 
 
 def python_files():
@@ -135,6 +163,15 @@ def test_imports_of_the_chinese_tower_point_down():
             if name.startswith("chinese."):
                 assert floor is not None
                 assert CHINESE_FLOORS.index(name.split(".")[1]) < floor, f"{path.name} → {name}"
+
+
+def test_imports_of_the_room_of_tasks_point_down():
+    for path in ROOT.glob("chinese/clue/*.py"):
+        for name in imports_of(path):
+            assert name not in HIDDEN_FROM_CLUE, f"{path.name} → {name}"
+            if name.startswith("chinese.clue."):
+                target = CLUE_FLOORS.index(name.split(".")[2])
+                assert target < CLUE_FLOORS.index(path.stem), f"{path.name} → {name}"
 
 
 def test_every_file_says_what_it_is_for():
