@@ -2,4 +2,8 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("apache_beam") else ["electra_tf/workflows/beam_records.py"]
+_NEEDS = {
+    "apache_beam": "electra_tf/workflows/beam_records.py",
+    "opencc": "chinese/clue/simplified.py",
+}
+collect_ignore = [file for package, file in _NEEDS.items() if not find_spec(package)]

@@ -250,6 +250,41 @@ class RecordsConfig(Section):
     examples_per_shard: PositiveInt = Field(description="examples of one file at most")
 
 
+class OwnTaskConfig(Section):
+    """A task of one's own, told in a few lines; files are relative to the YAML's folder."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = Field(
+        description="lower case; predictions are called NAME_SPLIT_predict.json"
+    )
+    kind: Literal["single", "pair", "tagging", "span"] = Field(
+        description="a label of a text or of a pair, entities in a text, an answer in a context"
+    )
+    files: dict[Literal["train", "dev", "test"], str] = Field(
+        description="train and dev have labels, test has none"
+    )
+    text: list[str] = Field(
+        description="fields or columns of text: one; two of a pair; context and question of spans"
+    )
+    label: str = Field(
+        default="label", description="field or column of the label, the entities or the answer"
+    )
+    labels: list[str] | None = Field(
+        default=None,
+        description="classes in their order, or types of entities; null = those of the training "
+        "file, sorted (not for tagging)",
+    )
+    max_length: Annotated[int, Field(ge=16)] = Field(
+        default=128, description="tokens of an input at most"
+    )
+    long_text: Literal["cut", "windows"] = Field(
+        default="cut", description="a text that is too long loses its end, or is read in windows"
+    )
+    null_threshold: float | None = Field(
+        default=None,
+        description="spans: answer nothing above this logit; null = every question has an answer",
+    )
+
+
 def _check_shared_embeddings(discriminator: EncoderConfig, generator: EncoderConfig) -> None:
     """The generator uses the discriminator's embedding block, so both must describe the same."""
     names = (

@@ -9,7 +9,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/environment.sh"
-use_environment demo,dev
+use_environment clue,demo,dev
 cd "$root"
 export TF_CPP_MIN_LOG_LEVEL=${TF_CPP_MIN_LOG_LEVEL:-3}
 if [ $# -gt 0 ]; then

@@ -79,6 +79,7 @@ CLUE_FLOORS = [
     "examples",
     "files",
     "ids",
+    "conll",
     "labels",
     "latin_words",
     "encoding",

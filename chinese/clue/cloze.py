@@ -121,7 +121,7 @@ class Cloze:
         """
         known = tokenizer.vocabulary.ids
         blank_id = known.get("[unused1]", tokenizer.vocabulary.mask_id)
-        plain = {ord(sign): to for sign, to in _PLAIN_SIGNS.items() if to in known}
+        plain = {sign: to for sign, to in _PLAIN_SIGNS.items() if chr(to) in known}
         for place, example, lines in tokenized(
             examples, lambda example: _texts(example, plain), tokenizer, settings
         ):
@@ -215,7 +215,7 @@ def _borders(example: ClozeExample) -> list[tuple[int, int]]:
     return sorted([example.blank, *example.other_blanks])
 
 
-def _texts(example: ClozeExample, plain: dict[int, str]) -> list[str]:
+def _texts(example: ClozeExample, plain: dict[int, int]) -> list[str]:
     """The stretches between the blanks, then the candidates."""
     starts = [0, *(end for _, end in _borders(example))]
     ends = [*(start for start, _ in _borders(example)), len(example.passage)]

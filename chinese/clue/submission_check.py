@@ -18,8 +18,6 @@ from chinese.clue.tasks import Task, find_files, find_folder, read_split
 
 _SHOWN_DEFECTS = 5
 _MAX_BYTES = 1 << 28  # of one file unpacked; the largest real one has about a megabyte
-_CMRC_ID = re.compile(r"TEST_\d+_QUERY_\d+")
-_BLANK_ID = re.compile(r"#idiom\d{6}#")
 _LEFT_OUT = ("__MACOSX/", ".DS_Store")
 
 
@@ -249,13 +247,12 @@ def _order_defect(answers: Sequence[_Answer], wanted: Sequence[str]) -> Iterator
 
 
 def _strange_keys(task: Task, answers: Sequence[_Answer]) -> list[str]:
-    pattern = {"cmrc2018": _CMRC_ID, "chid": _BLANK_ID}.get(task.name)
-    if pattern is None:
+    if task.id_pattern is None:
         return []
     return [
-        f"key {answer.id} is not of the form {pattern.pattern}"
+        f"{answer.place} is not of the form {task.id_pattern}"
         for answer in answers
-        if not pattern.fullmatch(str(answer.id))
+        if not re.fullmatch(task.id_pattern, str(answer.id))
     ]
 
 

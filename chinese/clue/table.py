@@ -141,6 +141,7 @@ _CLUE = (
         settings=_READING,
         sizes={"train": 10_142, "dev": 3_219, "trial": 1_002, "test": 2_000},
         form="object",
+        id_pattern=r"TEST_\d+_QUERY_\d+",
     ),
     _clue(
         "chid",
@@ -155,6 +156,7 @@ _CLUE = (
         settings=TextSettings(64),
         submissions={"test": "chid11_predict", "test1.0": "chid10_predict"},
         form="object",
+        id_pattern=r"#idiom\d{6}#",
     ),
     _clue(
         "c3",

@@ -93,6 +93,7 @@ class Task:
         submissions: split → name of the file one uploads, without `.json`.
         form: one JSON object a line, in the order of the test file; or one object of all answers.
         answer_key: what the answer is called in such a line.
+        id_pattern: how the keys of such an object look; None where that is not known.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Task:
     submissions: Mapping[str, str] = field(default_factory=dict)
     form: Literal["lines", "object"] = "lines"
     answer_key: str = "label"
+    id_pattern: str | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:

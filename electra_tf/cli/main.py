@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from electra_tf.cli import (
+    clue,
     detect,
     evaluate,
     fill_mask,
@@ -43,6 +44,7 @@ records.app.command("verify")(records_verify.verify)
 records.app.command("show")(records_show.show)
 records.app.command("import")(records_import.import_)
 records.app.command("overlap")(records_overlap.overlap)
+app.add_typer(clue.app, name="clue")
 app.add_typer(records.app, name="records")
 app.add_typer(segment.app, name="segment")
 app.add_typer(vocab.app, name="vocab")
