@@ -79,13 +79,14 @@ class Vocabulary:
     @cached_property
     def sha256(self) -> str:
         """The hash of the canonical file: one token a line, LF after every line; or the model."""
-        return hashlib.sha256(_file_bytes(self)).hexdigest()
+        return hashlib.sha256(self.content).hexdigest()
 
-
-def _file_bytes(vocabulary: Vocabulary) -> bytes:
-    if vocabulary.sentencepiece_model:
-        return vocabulary.sentencepiece_model
-    return "".join(f"{token}\n" for token in vocabulary.tokens).encode("utf-8")
+    @property
+    def content(self) -> bytes:
+        """The bytes of the canonical file."""
+        if self.sentencepiece_model:
+            return self.sentencepiece_model
+        return "".join(f"{token}\n" for token in self.tokens).encode("utf-8")
 
 
 def _check_tokens(tokens: tuple[str, ...], place) -> None:
@@ -125,9 +126,15 @@ def load_vocabulary(path: Path | str) -> Vocabulary:
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"vocabulary {path} does not exist: give a vocab.txt, one token a line")
+    return parse_vocabulary(path.read_bytes(), path)
+
+
+def parse_vocabulary(content: bytes, path: Path | str) -> Vocabulary:
+    """Reads the bytes of a vocabulary, as `load_vocabulary` does; `path` is where they are from."""
+    path = Path(path)
     if path.suffix == ".model":
-        return _sentencepiece_vocabulary(path.read_bytes(), str(path))
-    lines = path.read_bytes().split(b"\n")
+        return _sentencepiece_vocabulary(content, str(path))
+    lines = content.split(b"\n")
     warnings = []
     if lines[0].startswith(b"\xef\xbb\xbf"):
         lines[0] = lines[0][3:]
@@ -161,7 +168,7 @@ def save_vocabulary(vocabulary: Vocabulary, path: Path | str) -> None:
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(_file_bytes(vocabulary))
+    temporary.write_bytes(vocabulary.content)
     os.replace(temporary, path)
 
 

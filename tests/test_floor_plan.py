@@ -16,6 +16,11 @@ GROUND = {
     "electra_tf.whole_folder",
 }
 TRADES = {"electra_tf.network", "electra_tf.training", "electra_tf.data"}
+EXCHANGE = {
+    "electra_tf.exchange",
+    "electra_tf.exchange.name_rules",
+    "electra_tf.exchange.google_tf1",
+}
 TENSORFLOW = {"tensorflow", "keras", "numpy"}
 
 # room → (rooms of ours it may import besides itself, third parties)
@@ -33,8 +38,12 @@ LAW = {
     "electra_tf.data": (GROUND, TENSORFLOW),
     # Orbit's controller drives the run; its trainers live in training/.
     "electra_tf.pretrain": (GROUND | TRADES, {*TENSORFLOW, "orbit"}),
+    # Without TensorFlow, so that most conversions and `info` start at once.
+    "electra_tf.exchange": (GROUND, {"numpy", "safetensors"}),
+    "electra_tf.exchange.google_tf1": (GROUND | EXCHANGE, TENSORFLOW),
+    "electra_tf.exchange.name_rules": (set(), set()),
     "electra_tf.workflows": (
-        GROUND | TRADES | {"electra_tf.pretrain", "chinese"},
+        GROUND | TRADES | EXCHANGE | {"electra_tf.pretrain", "chinese"},
         {"numpy"},
     ),
     # The one file that describes a cluster's work.

@@ -10,6 +10,7 @@ import typer
 
 from electra_tf.cli import (
     clue,
+    convert,
     detect,
     evaluate,
     fill_mask,
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command("pretrain")(pretrain.pretrain)
 app.command("evaluate")(evaluate.evaluate)
+app.command("convert")(convert.convert)
 app.command("info")(info.info)
 app.command("watch")(watch.watch)
 app.command("report")(report.report)

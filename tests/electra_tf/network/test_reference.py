@@ -15,6 +15,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.encoder_folder import embedding_shapes, encoder_shapes, head_shapes
+from electra_tf.exchange.name_rules import google_discriminator, google_generator
 from electra_tf.network.attention import padding_scores
 from electra_tf.network.dense import gelu, layer_norm
 from electra_tf.network.embeddings import Embeddings
@@ -31,32 +32,12 @@ FOLDER = Path(ROOT or ".") / "a_pretraining"
 DISCRIMINATOR_WEIGHT = 50.0
 
 
-def reference_name(name: str, encoder: str) -> str:
-    """Our name of a variable → the reference's. `encoder` is electra or generator."""
-    for ours, theirs in (
-        ("replaced_token_head/output/", "discriminator_predictions/dense_1/"),
-        ("replaced_token_head/", "discriminator_predictions/"),
-        ("masked_lm_head/", "generator_predictions/"),
-        ("embeddings/", "electra/embeddings/"),
-        ("embeddings_project/", f"{encoder}/embeddings_project/"),
-        ("layer_", f"{encoder}/encoder/layer_"),
-    ):
-        if name.startswith(ours):
-            name = theirs + name.removeprefix(ours)
-            break
-    for part in ("query", "key", "value"):
-        name = name.replace(f"/attention/{part}/", f"/attention/self/{part}/")
-    for ours, theirs in (
-        ("/attention/output/", "/attention/output/dense/"),
-        ("/attention/layer_norm/", "/attention/output/LayerNorm/"),
-        ("/feed_forward/intermediate/", "/intermediate/dense/"),
-        ("/feed_forward/output/", "/output/dense/"),
-        ("/feed_forward/layer_norm/", "/output/LayerNorm/"),
-        ("/layer_norm/", "/LayerNorm/"),
-    ):
-        if ours in name:
-            return name.replace(ours, theirs)
-    return name
+TABLES = {"electra": google_discriminator(), "generator": google_generator()}
+
+
+def reference_name(name: str, network: str) -> str:
+    """Our name of a variable → the reference's. `network` is electra or generator."""
+    return TABLES[network].to_theirs(name).theirs
 
 
 class Networks:
@@ -72,9 +53,9 @@ class Networks:
         for encoder, theirs in ((self.discriminator, "electra"), (self.generator, "generator")):
             for name, variable in named_weights(encoder).items():
                 named[reference_name(name, theirs)] = variable
-        for head in (self.masked_lm, self.replaced):
+        for head, theirs in ((self.replaced, "electra"), (self.masked_lm, "generator")):
             for name, variable in named_weights(head).items():
-                named[reference_name(name, "")] = variable
+                named[reference_name(name, theirs)] = variable
         self.named = named
         assign_weights(named, arrays).require_complete("the reference")
 
@@ -240,8 +221,8 @@ def test_names_and_shapes_are_those_of_the_reference(make_config, size):
         (embedding_shapes(judge), "electra"),
         (encoder_shapes(judge), "electra"),
         (encoder_shapes(guesser), "generator"),
-        (head_shapes(judge, "discriminator"), ""),
-        (head_shapes(guesser, "generator"), ""),
+        (head_shapes(judge, "discriminator"), "electra"),
+        (head_shapes(guesser, "generator"), "generator"),
     ):
         ours |= {reference_name(name, encoder): list(shape) for name, shape in shapes.items()}
     theirs = json.loads((FOLDER / "variables.json").read_text())[size]["trainable"]
@@ -256,8 +237,8 @@ def test_first_values_are_spread_like_those_of_the_reference(make_config):
     for layer, encoder in (
         (Encoder(judge, embeddings, 0, name="discriminator"), "electra"),
         (Encoder(guesser, embeddings, 0, name="generator"), "generator"),
-        (MaskedLMHead(guesser, embeddings, 0), ""),
-        (ReplacedTokenHead(judge, 0), ""),
+        (MaskedLMHead(guesser, embeddings, 0), "generator"),
+        (ReplacedTokenHead(judge, 0), "electra"),
     ):
         for name, variable in named_weights(layer).items():
             expected, values = theirs[reference_name(name, encoder)], variable.numpy()

@@ -19,6 +19,7 @@ import tensorflow as tf
 from electra_tf.batches import CorruptedBatch, MaskedBatch, is_real
 from electra_tf.config import EncoderConfig, ReferenceSchedule
 from electra_tf.data.manifest import VocabularyFacts
+from electra_tf.exchange.name_rules import google_discriminator, google_generator
 from electra_tf.pretrain.objectives import electra
 from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import make_schedule
@@ -30,32 +31,14 @@ pytestmark = [
     pytest.mark.reference,
     pytest.mark.skipif(ROOT is None, reason="needs ELECTRA_TF_REFERENCE"),
 ]
-# In this order; the last parts of a name are replaced where they stand.
-NAMES = (
-    ("replaced_token_head/output/", "discriminator_predictions/dense_1/"),
-    ("replaced_token_head/", "discriminator_predictions/"),
-    ("masked_lm_head/", "generator_predictions/"),
-    ("discriminator/", "electra/"),
-    ("/layer_norm/", "/LayerNorm/"),
-    ("/attention/LayerNorm/", "/attention/output/LayerNorm/"),
-    ("/attention/output/kernel", "/attention/output/dense/kernel"),
-    ("/attention/output/bias", "/attention/output/dense/bias"),
-    ("/attention/query/", "/attention/self/query/"),
-    ("/attention/key/", "/attention/self/key/"),
-    ("/attention/value/", "/attention/self/value/"),
-    ("/feed_forward/intermediate/", "/intermediate/dense/"),
-    ("/feed_forward/output/", "/output/dense/"),
-    ("/feed_forward/LayerNorm/", "/output/LayerNorm/"),
-    ("/layer_", "/encoder/layer_"),
-)
+TABLES = {"discriminator": google_discriminator(), "generator": google_generator()}
 
 
 def reference_name(path: str) -> str:
-    if path.startswith("embeddings/"):
-        path = f"discriminator/{path}"
-    for ours, theirs in NAMES:
-        path = path.replace(ours, theirs)
-    return path
+    """A variable's path in our objective → its name in the reference."""
+    is_generator = path.startswith(("generator/", "masked_lm_head/"))
+    kind = "generator" if is_generator else "discriminator"
+    return TABLES[kind].to_theirs(path.removeprefix(f"{kind}/")).theirs
 
 
 class Fed(electra.Electra):

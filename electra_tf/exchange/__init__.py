@@ -1,0 +1,1 @@
+"""Weights from and for other toolkits: names, sizes, files."""
