@@ -70,6 +70,8 @@ def convert(
     """
     writer = _writer(target)
     out = Path(out)
+    if out.exists() and not overwrite:
+        raise ValueError(f"{out}: exists already; give another folder, or --force to replace it")
     with whole_folder(out, overwrite, writer.own_files, writer.what) as new:
         networks = read_networks(source, component, other, vocabulary)
         folders = {kind: _with_provenance(network, source) for kind, network in networks.items()}

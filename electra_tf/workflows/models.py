@@ -177,7 +177,9 @@ def account_of(source: Source, plan: Plan, notes: tuple[str, ...] = ()) -> Accou
         what=source.what,
         files=source.files,
         converted=len(plan.rules),
-        ignored=_by_reason(plan.ignored | dict.fromkeys(plan.copies, "equal to the word table")),
+        ignored=_by_reason(
+            plan.ignored | dict.fromkeys(plan.copies, "equal to an array that is converted")
+        ),
         missing=_by_reason(plan.missing),
         notes=plan.notes + notes,
     )
