@@ -177,3 +177,20 @@ def test_a_single_sequence_with_its_id_is_read_as_without(network, batch):
     real = batch[0] != 0
     named = encoder(*batch, sequence_ids=tf.cast(real, tf.int32))
     np.testing.assert_allclose(named[real], encoder(*batch)[real], atol=1e-5)
+
+
+def test_only_packed_rows_pay_for_a_mask_of_every_pair(network, batch):
+    (_, encoder, _, _), _ = network
+
+    def shapes(**options):
+        graph = tf.function(lambda: encoder(*batch, **options)).get_concrete_function().graph
+        return [
+            tuple(out.shape)
+            for op in graph.get_operations()
+            for out in op.outputs
+            if out.shape.rank == 4
+        ]
+
+    every_pair = (3, 1, 8, 8)
+    assert every_pair not in shapes()
+    assert every_pair in shapes(sequence_ids=tf.ones([3, 8], tf.int32))
