@@ -5,6 +5,8 @@ Source: google-research/electra at 8a46635, `pretrain/pretrain_helpers.py` (mask
 drawn *with* replacement, so a row of 128 tokens at a rate of 0.15 fills 19 slots with 17.7
 different positions: 13.8 % of its tokens, not 15 %.
 
+Upstream leaves a [MASK] in the text alone, too; records hold none (`records verify`).
+
 Deviations: a rate of 0 hides nothing (upstream one token), a row without maskable tokens fills no
 slot, there is always one slot, and the label of an unused slot is the token at position 0
 (upstream: id 0). Neither of the last two enters a loss.

@@ -99,18 +99,22 @@ def make_masking():
 def lay_out():
     """Rows from lengths of words: [CLS], the words, [SEP], padding. Ids are 5, 6, 7 …
 
-    `lay_out([[2, 1]], 6)` is `2 5 6 7 3 0` with units `0 1 1 2 0 0`.
+    `lay_out([[2, 1]], 6)` is `2 5 6 7 3 0` with units `0 1 1 2 0 0`. A length of 0 is a [SEP]:
+    `lay_out([[2, 0, 1]], 6)` is `2 5 6 3 7 3` with units `0 1 1 0 2 0`.
     """
 
     def make(rows: list[list[int]], length: int) -> TokenBatch:
         ids = np.zeros((len(rows), length), np.int32)
         units = np.zeros((len(rows), length), np.int32)
         for row, words in enumerate(rows):
-            end = 1 + sum(words)
+            number = np.cumsum(np.array(words, int) > 0)
+            places = [n * (word > 0) for n, word in zip(number, words, strict=True)]
+            inner = np.repeat(np.array(places, int), np.maximum(words, 1).astype(int))
+            end = 1 + len(inner)
             if words:
                 ids[row, 0], ids[row, end] = 2, 3
-            ids[row, 1:end] = 5 + np.arange(sum(words))
-            units[row, 1:end] = np.repeat(np.arange(len(words)) + 1, words)
+            ids[row, 1:end] = np.where(inner > 0, 4 + np.cumsum(inner > 0), 3)
+            units[row, 1:end] = inner
         return TokenBatch(
             tf.constant(ids), tf.zeros([len(rows), length], tf.int32), tf.constant(units)
         )
