@@ -12,6 +12,7 @@ from electra_tf.data.manifest import Manifest, check_shards
 from electra_tf.data.pipeline import evaluation_batches, training_batches
 from electra_tf.encoder_folder import parameter_count
 from electra_tf.pretrain.objectives.electra import Electra
+from electra_tf.pretrain.word_runs import RUN_LAWS
 from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import make_schedule
 from electra_tf.training.strategy import make_strategy
@@ -53,6 +54,18 @@ def agree(config: PretrainConfig, manifest: Manifest, records: Path) -> Pretrain
     for split in (manifest.train, manifest.held_out):
         check_shards(records, split)
     return with_vocab_size(config, manifest.vocabulary.size)
+
+
+def describe_missing_words(config: PretrainConfig, manifest: Manifest) -> str | None:
+    """What to tell where words are to be hidden together but the records know none."""
+    mode, segmenter = config.masking.mode, manifest.segmenter["name"]
+    if mode not in ("whole_word", *RUN_LAWS) or segmenter not in ("none", "characters"):
+        return None
+    unit = "token" if segmenter == "none" else "Chinese character"
+    return (
+        f"masking.mode is {mode}, but the records were built with segmenter {segmenter}: every "
+        f"{unit} counts as a word; build records with another segmenter to hide whole words"
+    )
 
 
 def assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> Parts:

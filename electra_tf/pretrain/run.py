@@ -12,7 +12,13 @@ import tensorflow as tf
 
 from electra_tf.config import PretrainConfig, load_config
 from electra_tf.data.manifest import read_manifest
-from electra_tf.pretrain.assembly import Parts, agree, assemble, describe_sizes
+from electra_tf.pretrain.assembly import (
+    Parts,
+    agree,
+    assemble,
+    describe_missing_words,
+    describe_sizes,
+)
 from electra_tf.pretrain.encoders import write_encoders
 from electra_tf.pretrain.environment import write_environment
 from electra_tf.pretrain.run_folder import CHECKPOINTS, CONFIG, EVENTS, METRICS, claim, is_written
@@ -61,6 +67,8 @@ def pretrain(
     folder = Path(folder)
     manifest = read_manifest(records)
     config = agree(config, manifest, Path(records))
+    if warning := describe_missing_words(config, manifest):
+        listener.say(warning)
     folder.mkdir(parents=True, exist_ok=True)
     with run_lock(folder):
         claim(folder, config, manifest)

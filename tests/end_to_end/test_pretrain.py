@@ -240,6 +240,23 @@ def test_records_that_do_not_fit_are_refused_by_name(place, finished):
     assert not out.exists()
 
 
+def test_records_without_words_are_told_where_words_are_to_be_hidden(place, finished):
+    records = place / "characters"
+    knobs = ("segmenter=characters", "max_length=32", "vocab_size=100")
+    sizes = [word for knob in knobs for word in ("--set", knob)]
+    run("records", "build", "--corpus", place / "corpus.txt", "--out", records, *sizes)
+    for mode, told in (("span", True), ("token", False)):
+        # The run there has other records, so this one ends before it trains.
+        done = run(
+            *("pretrain", "--records", records, "--out", finished[0]),
+            *sets(masking__mode=mode),
+            check=False,
+        )
+        assert done.returncode == 1
+        warning = f"masking.mode is {mode}, but the records were built with segmenter characters"
+        assert (warning in done.stdout + done.stderr) == told
+
+
 def test_another_corpus_for_the_same_run_is_refused(place, finished):
     (place / "two.txt").write_text("另一个语料。", encoding="utf-8")
     done = run(

@@ -12,6 +12,7 @@ from electra_tf.batches import StepKey, TokenBatch, is_real
 from electra_tf.pretrain.losses import mean_over, replaced_token_losses
 from electra_tf.pretrain.objectives.electra import Electra
 from electra_tf.pretrain.sampling import corrupt
+from electra_tf.training.optimizer import Optimizer
 
 SEED = tf.constant([5, 6])
 KEY = StepKey(SEED, tf.constant(0))
@@ -105,6 +106,37 @@ def test_the_loss_starts_at_the_log_of_the_vocabulary_plus_fifty_times_log_2(
     assert metrics["discriminator_loss"] == pytest.approx(math.log(2), abs=0.01)
 
 
+@pytest.mark.parametrize("mode", ["token", "whole_word", "ngram", "span", "reference"])
+def test_a_step_in_any_masking_mode_gives_a_finite_loss_and_moves_every_weight(
+    make_run, lay_out, vocabulary, mode
+):
+    layers = {"num_hidden_layers": 1}
+    run = make_run(
+        discriminator=layers,
+        generator=layers,
+        masking={"mode": mode, "mask_rate": 0.5, "mask_token_rate": 0.8, "random_token_rate": 0.1},
+    )
+    objective = Electra(run, vocabulary)
+    rows = lay_out([[2, 1, 3, 0, 2, 1], [1] * 9, [4, 2, 4], [1]], 16)
+    masked, counts = prepared(objective, rows)
+    variables = [v.value for v in objective.trained_weights]
+    with tf.GradientTape() as tape:
+        loss, sums = objective.loss(masked, counts, KEY, training=True)
+    slopes = tape.gradient(loss, variables, unconnected_gradients="zero")
+    assert abs(float(loss) - (math.log(40) + 50 * math.log(2))) < 1
+    assert float(sums["masked_tokens"]) == float(tf.reduce_sum(masked.weights)) > 8
+
+    before = [v.numpy() for v in objective.trained_weights]
+    Optimizer(run.optimizer, objective.trained_weights).apply(
+        [tf.convert_to_tensor(slope) for slope in slopes],
+        tf.constant(1e-3),
+        tf.constant(0, tf.int64),
+    )
+    for weights, variable in zip(before, objective.trained_weights, strict=True):
+        assert np.all(np.isfinite(variable)), variable.path
+        assert np.any(weights != variable.numpy()), variable.path
+
+
 def test_the_losses_are_divided_by_the_counts_that_are_handed_in(make_run, rows, vocabulary):
     objective = Electra(make_run(), vocabulary)
     masked, counts = prepared(objective, rows)
@@ -148,7 +180,7 @@ def test_another_seed_draws_other_tokens_and_drops_other_values(make_run, rows, 
 
 def test_compiled_and_uncompiled_losses_agree_with_dropout_and_draws(make_run, rows, vocabulary):
     rates = {"hidden_dropout_rate": 0.1, "attention_dropout_rate": 0.1}
-    run = make_run(discriminator=rates, generator=rates, masking={"mask_rate": 0.5})
+    run = make_run(discriminator=rates, generator=rates, masking={"mode": "span", "mask_rate": 0.5})
     objective = Electra(run, vocabulary)
     masked, counts = prepared(objective, rows)
 
