@@ -178,8 +178,9 @@ class TrainingConfig(Section):
     strategy: Literal["auto", "one_device", "mirrored"] = Field(
         description="auto = one device, or all GPUs of this machine where it has several"
     )
-    precision: Literal["float32", "bfloat16"] = Field(
-        description="operands of the matrix products; everything else is float32"
+    precision: Literal["float32", "bfloat16", "float16"] = Field(
+        description="operands of the matrix products; everything else is float32. float16, for "
+        "GPUs without bfloat16, scales the loss"
     )
     xla: bool = Field(description="compile forward and backward pass with XLA")
     report_every_steps: PositiveInt = Field(description="steps between two reported lines")

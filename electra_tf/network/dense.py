@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from electra_tf.network.weights import Initializer
 
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "bfloat16", "float16"]
 
 SQRT_HALF = 0.5**0.5
 
@@ -38,7 +38,7 @@ def matmul(
         return tf.reshape(product, tf.concat([tf.shape(left)[:-1], [product.shape[-1]]], axis=0))
     if precision == "float32":
         return tf.matmul(left, right, transpose_b=transpose_right)
-    left, right = tf.cast(left, tf.bfloat16), tf.cast(right, tf.bfloat16)
+    left, right = tf.cast(left, precision), tf.cast(right, precision)
     return tf.cast(tf.matmul(left, right, transpose_b=transpose_right), tf.float32)
 
 

@@ -13,6 +13,7 @@ from electra_tf.data.pipeline import evaluation_batches, training_batches
 from electra_tf.encoder_folder import parameter_count
 from electra_tf.pretrain.objectives.electra import Electra
 from electra_tf.pretrain.word_runs import RUN_LAWS
+from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import make_schedule
 from electra_tf.training.strategy import make_strategy
@@ -99,6 +100,7 @@ def assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> Parts
             seed=config.seed,
             xla=training.xla,
             max_skipped_steps=training.max_skipped_steps,
+            loss_scale=LossScale() if training.precision == "float16" else None,
         )
         held_out = evaluation_batches(
             records,
@@ -117,9 +119,7 @@ def assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> Parts
         checkpoint = tf.train.Checkpoint(
             weights={v.path: v.value for v in objective.trained_weights},
             optimizer=optimizer,
-            data_step=trainer.data_step,
-            update_step=trainer.update_step,
-            skipped_in_a_row=trainer.skipped_in_a_row,
+            **trainer.state,
         )
     return Parts(strategy, objective, trainer, evaluator, checkpoint)
 

@@ -15,6 +15,7 @@ The order of a step, none of which Keras' own training keeps under tf.distribute
   2. each replica sums gradients over its micro-batches (XLA may compile this part alone);
   3. gradients are summed over replicas, *then* clipped by their global norm;
   4. if any of them is not finite on any replica, nobody updates; otherwise all do, once.
+In float16 the loss of step 2 is scaled, and the sums of step 3 are unscaled before the clip.
 `data_step` counts attempts and is what data order and chance depend on; `update_step` counts
 updates and drives the learning rate. Were they one, a skipped step would meet its batch again.
 """
@@ -30,6 +31,7 @@ import orbit
 import tensorflow as tf
 
 from electra_tf.batches import StepKey
+from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import Schedule
 
@@ -72,6 +74,7 @@ class Trainer(orbit.AbstractTrainer):
         seed: int,
         xla: bool,
         max_skipped_steps: int,
+        loss_scale: LossScale | None = None,
     ):
         """Creates the counters; call it inside the strategy's scope.
 
@@ -87,6 +90,7 @@ class Trainer(orbit.AbstractTrainer):
           seed: of chance in every step.
           xla: whether the gradient function is compiled.
           max_skipped_steps: updates in a row that may be skipped.
+          loss_scale: multiplies the loss where gradients pass through float16; None = they do not.
 
         Raises:
           ValueError: the batch does not divide by replicas and micro-batches.
@@ -101,6 +105,7 @@ class Trainer(orbit.AbstractTrainer):
         self.data_step = tf.Variable(0, trainable=False, dtype=tf.int64, name="data_step")
         self.update_step = tf.Variable(0, trainable=False, dtype=tf.int64, name="update_step")
         self.skipped_in_a_row = tf.Variable(0, trainable=False, dtype=tf.int64, name="skipped")
+        self.loss_scale = loss_scale
         self._strategy = strategy
         self._objective = objective
         self._optimizer = optimizer
@@ -114,6 +119,12 @@ class Trainer(orbit.AbstractTrainer):
         self._iterator = None
         self._train_steps = tf.function(self._train_steps_eagerly)
         self._gradients = tf.function(self._gradients_eagerly, jit_compile=xla or None)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds of the trainer, by name."""
+        names = ("data_step", "update_step", "skipped_in_a_row", "loss_scale")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def train(self, num_steps: tf.Tensor) -> dict[str, float]:
         """Runs `num_steps` steps (int32 scalar) and returns their mean metrics.
@@ -132,12 +143,15 @@ class Trainer(orbit.AbstractTrainer):
         sums = self._train_steps(self._iterator, num_steps)
         updates = int(self.update_step.numpy()) - updates_before
         self._stop_if_stuck()
-        return {
+        report = {
             **self._objective.metrics({name: value.numpy() for name, value in sums.items()}),
             "tokens": float(sums["real_tokens"]),
             "learning_rate": float(self._schedule(self.update_step)),
             "skipped_steps": float(int(num_steps) - updates),
         }
+        if self.loss_scale is not None:
+            report["loss_scale"] = float(self.loss_scale.scale.numpy())
+        return report
 
     def _train_steps_eagerly(self, iterator: Any, num_steps: tf.Tensor) -> Sums:
         totals = _zeros(self._objective.sum_shapes)
@@ -157,6 +171,8 @@ class Trainer(orbit.AbstractTrainer):
 
         gradients, sums = self._accumulate(prepared, counts, key)
         gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        if self.loss_scale is not None:
+            gradients = self.loss_scale.unscale(gradients)
         norm = tf.linalg.global_norm(gradients)
         tf.cond(
             tf.math.is_finite(norm),
@@ -170,8 +186,9 @@ class Trainer(orbit.AbstractTrainer):
     ) -> tuple[list[tf.Tensor], Sums]:
         """Gradients and sums over the micro-batches of this replica."""
         parts = self._accumulation_steps
+        scale = None if self.loss_scale is None else tf.identity(self.loss_scale.scale)
         if parts == 1:
-            return self._gradients(prepared, counts, key)
+            return self._gradients(prepared, counts, key, scale)
         # A field that a batch does without is None.
         columns = [
             None
@@ -187,17 +204,22 @@ class Trainer(orbit.AbstractTrainer):
             micro_batch = tf.nest.pack_sequence_as(
                 prepared, [None if column is None else column[part] for column in columns]
             )
-            part_gradients, part_sums = self._gradients(micro_batch, counts, part_key)
+            part_gradients, part_sums = self._gradients(micro_batch, counts, part_key, scale)
             gradients = [g + p for g, p in zip(gradients, part_gradients, strict=True)]
             sums = {name: sums[name] + part_sums[name] for name in sums}
         return gradients, sums
 
     def _gradients_eagerly(
-        self, prepared: Any, counts: dict[str, tf.Tensor], key: StepKey
+        self,
+        prepared: Any,
+        counts: dict[str, tf.Tensor],
+        key: StepKey,
+        scale: tf.Tensor | None,
     ) -> tuple[list[tf.Tensor], Sums]:
         variables = [v.value for v in self._objective.trained_weights]
         with tf.GradientTape() as tape:
             loss, sums = self._objective.loss(prepared, counts, key, training=True)
+            loss = loss if scale is None else loss * scale
         # The gradient of a table comes as slices where it is only looked up; moments need all rows.
         gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
         return [tf.convert_to_tensor(g) for g in gradients], sums
@@ -207,10 +229,14 @@ class Trainer(orbit.AbstractTrainer):
         self._optimizer.apply(clipped, self._schedule(self.update_step), self.update_step)
         self.update_step.assign_add(1)
         self.skipped_in_a_row.assign(0)
+        if self.loss_scale is not None:
+            self.loss_scale.after_update()
         return tf.constant(True)
 
     def _skip(self) -> tf.Tensor:
-        self.skipped_in_a_row.assign_add(1)
+        # A loss scale that is too large is found by skipping; only the lowest one proves an error.
+        is_counted = True if self.loss_scale is None else self.loss_scale.after_skip()
+        self.skipped_in_a_row.assign_add(tf.cast(is_counted, tf.int64))
         return tf.constant(False)
 
     def _stop_if_stuck(self) -> None:
@@ -221,6 +247,7 @@ class Trainer(orbit.AbstractTrainer):
                 f"steps {last - skipped + 1} to {last} had gradients that are not finite (learning "
                 f"rate {float(self._schedule(self.update_step)):.3g}); lower "
                 f"optimizer.learning_rate or lengthen schedule.warmup_steps"
+                + (", or train with training.precision=bfloat16" if self.loss_scale else "")
             )
 
 

@@ -21,7 +21,7 @@ from electra_tf.network.encoder import Encoder
 from electra_tf.network.heads import MaskedLMHead, ReplacedTokenHead
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
 def test_xla_gives_the_values_and_gradients_of_the_uncompiled_step(make_config, batch, precision):
     config = make_config(num_hidden_layers=1, hidden_dropout_rate=0.1, attention_dropout_rate=0.1)
     embeddings = Embeddings(config, 1)

@@ -50,8 +50,10 @@ class Toy(tf.Module):
             ),
             "first_row_of_part": tf.math.unsorted_segment_sum(first_rows_of_part, places, rows),
         }
-        weight = tf.convert_to_tensor(self.weight)[0]
-        return weight * tf.reduce_sum(values) / counts["real_tokens"], sums
+        return self.read_weight() * tf.reduce_sum(values) / counts["real_tokens"], sums
+
+    def read_weight(self):
+        return tf.convert_to_tensor(self.weight)[0]
 
     def metrics(self, sums):
         return {name: value.tolist() for name, value in sums.items()}
@@ -67,7 +69,7 @@ class Descent:
         self._toy.weight.value.assign_sub(learning_rate * gradients[0])
 
 
-def build(strategy, values, tokens=None, **settings) -> tuple[Toy, Trainer]:
+def build(strategy, values, tokens=None, make_toy=Toy, **settings) -> tuple[Toy, Trainer]:
     """values, tokens: [steps, rows]."""
     values = np.array(values, np.float32)
     tokens = np.ones_like(values) if tokens is None else np.array(tokens, np.float32)
@@ -84,7 +86,7 @@ def build(strategy, values, tokens=None, **settings) -> tuple[Toy, Trainer]:
 
     defaults = {"accumulation_steps": 1, "clip_norm": 1e9, "xla": False, "max_skipped_steps": 5}
     with strategy.scope():
-        toy = Toy(rows)
+        toy = make_toy(rows)
         trainer = Trainer(
             strategy,
             toy,
