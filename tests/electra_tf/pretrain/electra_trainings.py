@@ -16,6 +16,7 @@ from electra_tf.batches import TokenBatch
 from electra_tf.config import PretrainConfig
 from electra_tf.data.manifest import VocabularyFacts
 from electra_tf.pretrain.objectives.electra import Electra
+from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import make_schedule
 from electra_tf.training.trainer import Evaluator, Trainer
@@ -99,6 +100,7 @@ class Run:
                 seed=config.seed,
                 xla=training.xla,
                 max_skipped_steps=0,
+                loss_scale=LossScale(2.0**10) if training.precision == "float16" else None,
             )
             held_out = TokenBatch(*[tf.constant(column[0]) for column in columns])
             self.evaluator = Evaluator(
@@ -111,8 +113,7 @@ class Run:
             self.checkpoint = tf.train.Checkpoint(
                 weights={v.path: v.value for v in self.objective.trained_weights},
                 optimizer=optimizer,
-                data_step=self.trainer.data_step,
-                update_step=self.trainer.update_step,
+                **self.trainer.state,
             )
         self.strategy = strategy
 
@@ -138,6 +139,7 @@ def change(config: PretrainConfig, **sections: dict) -> PretrainConfig:
 
 def main(folder: Path, names: list[str]) -> None:
     base = PretrainConfig.model_validate_json((folder / "run.json").read_text())
+    in_2_xla = {"accumulation_steps": 2, "xla": True}
     noisy = change(base, discriminator=DROPOUT, generator=DROPOUT)
     one = tf.distribute.OneDeviceStrategy("CPU:0")
     two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
@@ -145,7 +147,8 @@ def main(folder: Path, names: list[str]) -> None:
         ("one", base, one),
         ("one in 4", change(base, training={"accumulation_steps": 4}), one),
         ("two", base, two),
-        ("two in 2, xla", change(base, training={"accumulation_steps": 2, "xla": True}), two),
+        ("two in 2, xla", change(base, training=in_2_xla), two),
+        ("two in 2, xla, float16", change(base, training=in_2_xla | {"precision": "float16"}), two),
         ("noisy", noisy, one),
         ("noisy, xla", change(noisy, training={"xla": True}), one),
         ("packed", base, one),

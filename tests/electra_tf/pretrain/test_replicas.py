@@ -57,7 +57,8 @@ def plain(train):
 
 @pytest.fixture(scope="module")
 def varied(train, plain):
-    return plain | train("one in 4", "two in 2, xla", "noisy", "noisy, xla", "resumed")
+    names = ("one in 4", "two in 2, xla", "two in 2, xla, float16", "noisy", "noisy, xla")
+    return plain | train(*names, "resumed")
 
 
 def largest_difference(ours: dict, theirs: dict) -> float:
@@ -110,6 +111,20 @@ def test_xla_trains_the_weights_of_the_uncompiled_step_with_dropout_and_draws(va
     check_same_numbers(our_numbers, their_numbers)
     assert our_numbers["replaced_rate"] == their_numbers["replaced_rate"]
     assert largest_difference(theirs, varied["one"][0][0]) > 1e-4  # chance does something
+
+
+@pytest.mark.slow
+def test_float16_with_xla_and_micro_batches_on_two_replicas_trains_nearly_the_weights_of_float32(
+    varied,
+):
+    (first, second), numbers = varied["two in 2, xla, float16"]
+    (exact, _), exact_numbers = varied["two in 2, xla"]
+    assert largest_difference(first, second) == 0.0
+    assert numbers["skipped_steps"] == 0
+    assert numbers["loss_scale"] == 2**10
+    assert 0.0 < largest_difference(first, exact) < 5e-4  # of moves of up to 7e-3
+    for name in ("loss", "held out loss", "masked_lm_loss", "held out discriminator_loss"):
+        assert numbers[name] == pytest.approx(exact_numbers[name], rel=1e-3), name
 
 
 @pytest.mark.slow

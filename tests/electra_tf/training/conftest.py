@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+# It imports its neighbour, which only a script may.
+collect_ignore = ["float16_trainings.py"]
+
 
 @pytest.fixture(scope="session")
 def run_script():
