@@ -125,7 +125,11 @@ def _check_entry(
 
 def _name_defect(name: str) -> str:
     known = list(_forms())
-    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    stem = name.lower().partition("_")[0]
+    near = sorted(  # stable: CLUE's stand before FewCLUE's
+        (form for form in known if len(stem) > 1 and stem in form),
+        key=lambda form: not form.startswith(stem),
+    ) or difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
     proposed = f"did you mean {near[0]}?" if near else "it should be like tnews11_predict.json"
     return f"no board knows a file of this name; {proposed}"
 

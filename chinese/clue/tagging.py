@@ -47,7 +47,8 @@ def cluener_entities(row: Node) -> tuple[Entity, ...]:
         for surface in _names(label.field(name)):
             for span in label.field(name).field(surface).items():
                 start, last = _pair(span)
-                if text[start : last + 1] != surface or start < 0:
+                end = start + len(surface)  # a slice beyond the text would be its end
+                if start < 0 or last + 1 != end or text[start:end] != surface:
                     raise span.error(f"{surface!r} does not stand at {start} to {last} of the text")
                 found.append(Entity(name, start, last + 1))
     return tuple(sorted(found, key=lambda entity: (entity.start, entity.end, entity.type)))

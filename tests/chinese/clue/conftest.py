@@ -40,12 +40,12 @@ def toy_tokenizer():
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes a file: text as it is, a list as JSON lines, anything else as one JSON value."""
+    """Writes a file: text as it is, objects as JSON lines, anything else as one JSON value."""
 
     def write_file(name, content):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, list) and not name.startswith(("c3", "d-", "m-", "test1")):
+        if isinstance(content, list) and content and isinstance(content[0], dict):
             content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in content)
         elif not isinstance(content, str):
             content = json.dumps(content, ensure_ascii=False, indent=1)
