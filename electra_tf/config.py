@@ -274,8 +274,8 @@ class OwnTaskConfig(Section):
         description="classes in their order, or types of entities; null = those of the training "
         "file, sorted (not for tagging)",
     )
-    max_length: Annotated[int, Field(ge=16)] = Field(
-        default=128, description="tokens of an input at most"
+    max_length: Annotated[int, Field(ge=16)] | None = Field(
+        default=None, description="tokens of an input at most; null = 128, 512 for spans"
     )
     long_text: Literal["cut", "windows"] = Field(
         default="cut", description="a text that is too long loses its end, or is read in windows"

@@ -30,6 +30,7 @@ into its folder, before the first step.
 _FILES = {
     "PretrainConfig": "One pre-training run: `configs/pretrain/*.yaml`, `pretrain --config`",
     "RecordsConfig": "Text into records: `configs/corpus/*.yaml`, `--records-config`",
+    "OwnTaskConfig": "A task of one's own: see [clue.md](clue.md)",
 }
 
 _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
@@ -102,6 +103,8 @@ def _kind(annotation: Any) -> str:
         return " or ".join(map(_kind, parts))
     if origin in (list, tuple):
         return f"list of {_kind(parts[0])}"
+    if origin is dict:
+        return f"mapping from {_kind(parts[0])} to {_kind(parts[1])}"
     if inspect.isclass(annotation):
         return _KINDS[annotation]
     raise TypeError(f"{annotation}: say here how it is written")

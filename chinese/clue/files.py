@@ -183,20 +183,21 @@ def _parsed(source: Source) -> Any:
         raise ValueError(f"{source.path}:{source.first_line}: JSON nested too deep") from None
 
 
-def read_table(path: Path, *headers: tuple[str, ...]) -> Iterator[Node]:
+def read_table(
+    path: Path, *headers: tuple[str, ...], without_header: tuple[str, ...] = ()
+) -> Iterator[Node]:
     """Yields the rows of a table as objects: column name → cell.
 
-    `.csv` is read with commas and quotes; anything else is cut at tabs, and quotes are letters. A
-    first row that names all columns of one of `headers` is the header. LCQMC's files come without
-    one; HFL's loader then takes the first example for the header and loses it: not so here.
+    `.csv` is read with commas and quotes; anything else is cut at tabs, and quotes are letters.
 
     Args:
         path: the file.
-        headers: column names to look for; in a file without a header the first of them that has as
-            many columns is their order.
+        headers: column names; a first row that has all names of one of them is the header.
+        without_header: the columns of a file that may have no header, as LCQMC's. (HFL's loader
+            takes the first example for the header then, and loses it.)
 
     Raises:
-        ValueError: see `read_text`; a row of another width; no header, and another width.
+        ValueError: see `read_text`; no header; a row of another width.
     """
     header: list[str] | None = None
     for number, cells in _cells(path):
@@ -206,8 +207,8 @@ def read_table(path: Path, *headers: tuple[str, ...]) -> Iterator[Node]:
             if any(set(columns) <= set(names) for columns in headers):
                 header = names
                 continue
-            header = next((list(c) for c in headers if len(c) == len(cells)), [])
-            if not header:
+            header = list(without_header)
+            if len(cells) != len(header):
                 wanted = "; or ".join(", ".join(columns) for columns in headers)
                 raise Node(None, source).error(
                     f"no header with the columns {wanted}; found {_shown(cells)}"

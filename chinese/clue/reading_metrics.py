@@ -108,6 +108,8 @@ def _plain(text: str) -> str:
 
 
 def _longest_common_run(first: list[str], second: list[str]) -> int:
+    if first == second:
+        return len(first)
     longest = 0
     before = [0] * (len(second) + 1)
     for token in first:

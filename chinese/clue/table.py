@@ -7,7 +7,6 @@ at 62a02c6f, ymcui/Chinese-ELECTRA at 3765b2d8, and the files themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 
 from chinese.clue.choice import MultipleChoice
@@ -76,7 +75,7 @@ _READING = TextSettings(512, max_answer_length=50)  # 30 in the reference; CLUE'
 _CLUE = (
     _clue(
         "afqmc",
-        "questions to a bank, same or not",
+        "questions to a payment service, same or not",
         Classification(_BINARY, _PAIR),
         sizes={"train": 34_334, "dev": 4_316, "test": 3_861},
     ),
@@ -221,7 +220,7 @@ def _fewclue(name: str, title: str, family, folder: str, **more) -> Task:
 _FEWCLUE = (
     _fewclue(
         "eprstmt",
-        "moods of reviews",
+        "sentiment of reviews",
         Classification(("Positive", "Negative"), fields("sentence")),
         "eprstmt",
         sizes={"test_public": 610, "test": 753},
@@ -325,7 +324,9 @@ def _tables(*extra: str) -> dict[str, Files]:
     }
 
 
-_pair_rows = partial(_rows, ("text_a", "text_b", "label"), ("sentence1", "sentence2", "label"))
+def _pair_rows(path: Path) -> Iterator[Node]:
+    ours, theirs = ("text_a", "text_b", "label"), ("sentence1", "sentence2", "label")
+    return read_table(path, ours, theirs, without_header=ours)
 
 
 def _pair_of_a_table(row: Node) -> tuple[str, ...]:
@@ -336,7 +337,7 @@ def _pair_of_a_table(row: Node) -> tuple[str, ...]:
 _HFL = (
     _hfl(
         "chnsenticorp",
-        "moods of reviews of hotels, books, laptops",
+        "sentiment of reviews of hotels, books, laptops",
         Classification(_BINARY, fields("text_a"), _rows(("label", "text_a"))),
         _tables(),
         sizes={"train": 9_600, "dev": 1_200, "test": 1_200},
@@ -344,14 +345,14 @@ _HFL = (
     _hfl(
         "lcqmc",
         "questions, same or not",
-        Classification(_BINARY, _pair_of_a_table, _pair_rows()),
+        Classification(_BINARY, _pair_of_a_table, _pair_rows),
         _tables("{}.txt"),
         sizes={"train": 238_766, "dev": 8_802, "test": 12_500},
     ),
     _hfl(
         "bq",
         "questions to a bank, same or not",
-        Classification(_BINARY, _pair_of_a_table, _pair_rows()),
+        Classification(_BINARY, _pair_of_a_table, _pair_rows),
         _tables("{}.txt"),
         folders=("bq", "bqcorpus", "bq_corpus"),
         sizes={"train": 100_000, "dev": 10_000, "test": 10_000},

@@ -77,13 +77,18 @@ def test_tables_have_a_header_or_the_usual_columns(write):
     with_header = write("a.tsv", '\ufefflabel\tb\ta\r\n1\t"好\t坏\r\n')
     (row,) = read_table(with_header, columns)
     assert (row.value, row.line) == ({"label": "1", "b": '"好', "a": "坏"}, 2)
-    rows = list(read_table(write("b.tsv", "x\ty\t1\n\nz\tw\t0\n"), columns))
+    path = write("b.tsv", "x\ty\t1\n\nz\tw\t0\n")
+    rows = list(read_table(path, columns, without_header=columns))
     assert [(row.line, row.value["a"], row.value["label"]) for row in rows] == [
         (1, "x", "1"),
         (3, "z", "0"),
     ]
-    (row,) = read_table(write("c.tsv", "x\ty\n"), columns, ("a", "b"))
-    assert row.value == {"a": "x", "b": "y"}
+    with pytest.raises(
+        ValueError, match=r"b\.tsv:1: no header with the columns a, b, label; found"
+    ):
+        list(read_table(path, columns))
+    (row,) = read_table(write("c.tsv", "b\ta\nx\ty\n"), columns, ("a", "b"))
+    assert row.value == {"a": "y", "b": "x"}
 
 
 def test_commas_are_read_with_quotes(write):
