@@ -86,6 +86,7 @@ CHINESE_FLOORS = [
 # So do those within its room of tasks, which sees nothing of pre-training either.
 CLUE_FLOORS = [
     "examples",
+    "features",
     "files",
     "ids",
     "conll",
@@ -101,6 +102,9 @@ CLUE_FLOORS = [
     "reading",
     "tagging",
     "tasks",
+    "clue_tasks",
+    "fewclue_tasks",
+    "hfl_tasks",
     "table",
     "own_tasks",
     "published",

@@ -6,7 +6,7 @@ The contract. Nothing here imports TensorFlow, trains, or asks which task it has
     folder = find_folder(task, "data")                    # tasks
     train = read_split(task, folder, "train")             # .examples, .notes (to be printed)
     features = list(task.family.encode(train.labelled(), tokenizer, task.settings))
-    truncation(features)                                  # examples: what was cut, to be printed
+    truncation(features)                                  # features: what was cut, to be printed
 
     outputs = …                                           # the head's, one a feature, in order
     predictions = task.family.decode(examples, features, outputs, task.settings)
@@ -34,6 +34,8 @@ features come in the order of the examples, and an example may have several (win
 is an int for the first two heads (`task.labels`, or the place of the choice), a `SpanPrediction`,
 or a tuple of `Entity`. Every token knows the characters it stands for (`TokenSequence.spans`), and
 answers are cut out of the text by them, never searched for.
+
+Traditional characters may be converted first: `simplified.Simplifier().example(example)`.
 
 `TextSettings` are to be kept with a tuned model: texts must be encoded, and outputs decoded, as
 they were in training.

@@ -18,7 +18,8 @@ from chinese.clue.encoding import (
     longest_first,
     tokenized,
 )
-from chinese.clue.examples import NO_LABEL, ChoiceExample, ChoiceFeature, Cut, Score
+from chinese.clue.examples import ChoiceExample, Score
+from chinese.clue.features import NO_LABEL, ChoiceFeature, Cut
 from chinese.clue.files import Node, read_json
 from chinese.clue.ids import Ids
 from chinese.clue.metrics import accuracy, check_count, most_frequent

@@ -19,14 +19,8 @@ from chinese.clue.encoding import (
     tokenized,
     window_borders,
 )
-from chinese.clue.examples import (
-    NO_LABEL,
-    ClassificationFeature,
-    Cut,
-    Id,
-    Score,
-    TextExample,
-)
+from chinese.clue.examples import Id, Score, TextExample
+from chinese.clue.features import NO_LABEL, ClassificationFeature, Cut
 from chinese.clue.files import Node, read_json_lines
 from chinese.clue.ids import Ids
 from chinese.clue.metrics import accuracy, check_count, most_frequent

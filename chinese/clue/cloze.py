@@ -20,7 +20,8 @@ from chinese.clue.encoding import (
     join,
     tokenized,
 )
-from chinese.clue.examples import NO_LABEL, ChoiceFeature, ClozeExample, Cut, Score
+from chinese.clue.examples import ClozeExample, Score
+from chinese.clue.features import NO_LABEL, ChoiceFeature, Cut
 from chinese.clue.files import Node, read_json, read_json_lines
 from chinese.clue.ids import Ids
 from chinese.clue.metrics import accuracy, check_count, most_frequent

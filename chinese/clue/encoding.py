@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from chinese.clue.examples import TokenSequence
+from chinese.clue.features import TokenSequence
 
 if TYPE_CHECKING:
     from chinese.vocab import Vocabulary

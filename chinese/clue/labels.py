@@ -1,5 +1,9 @@
 """Labels of the tasks that have many, in the order of their classes."""
 
+BINARY = ("0", "1")
+
+TRUTH = ("true", "false")
+
 TNEWS = tuple(str(code) for code in range(100, 117) if code not in (105, 111))
 """TNEWS's codes: 105 and 111 are not given."""
 

@@ -19,15 +19,8 @@ from chinese.clue.encoding import (
     tokenized,
     window_borders,
 )
-from chinese.clue.examples import (
-    Answer,
-    Cut,
-    ReadingExample,
-    Score,
-    SpanCandidates,
-    SpanFeature,
-    SpanPrediction,
-)
+from chinese.clue.examples import Answer, ReadingExample, Score, SpanPrediction
+from chinese.clue.features import Cut, SpanCandidates, SpanFeature
 from chinese.clue.files import Node, read_json
 from chinese.clue.ids import Ids
 from chinese.clue.metrics import check_count

@@ -20,14 +20,8 @@ from chinese.clue.encoding import (
     tokenized,
     window_borders,
 )
-from chinese.clue.examples import (
-    NO_LABEL,
-    Cut,
-    Entity,
-    Score,
-    TaggingExample,
-    TaggingFeature,
-)
+from chinese.clue.examples import Entity, Score, TaggingExample
+from chinese.clue.features import NO_LABEL, Cut, TaggingFeature
 from chinese.clue.files import Node, read_json_lines
 from chinese.clue.ids import Ids
 from chinese.clue.metrics import check_count, entity_scores

@@ -9,13 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from chinese.clue.encoding import TextSettings
-from chinese.clue.examples import Example, Feature, Score
+from chinese.clue.examples import Example, Score
+from chinese.clue.features import Feature
 
 if TYPE_CHECKING:
     from chinese.clue.encoding import TextTokenizer
 
 Files = tuple[tuple[str, ...], ...]
 """Ways to find a split: each is some file names that belong together, the first found is taken."""
+
+
+def any_of(*names: str) -> Files:
+    """Gives files of which any one will do.
+
+    >>> any_of("train.json", "train.partial.json")
+    (('train.json',), ('train.partial.json',))
+    """
+    return tuple((name,) for name in names)
 
 
 class Family(Protocol):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from chinese.clue.encoding import Tokens
-from chinese.clue.examples import SpanCandidates
+from chinese.clue.features import SpanCandidates
 from chinese.vocab import SPECIAL_TOKENS, Vocabulary
 
 

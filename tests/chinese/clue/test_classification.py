@@ -11,7 +11,8 @@ from chinese.clue.classification import (
     pool_windows,
 )
 from chinese.clue.encoding import TextSettings
-from chinese.clue.examples import NO_LABEL, TextExample, truncation
+from chinese.clue.examples import TextExample
+from chinese.clue.features import NO_LABEL, truncation
 
 PAIR = Classification(("no", "yes"), fields("a", "b"))
 SINGLE = Classification(("no", "yes"), fields("a"))

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from chinese.clue.cloze import Cloze
 from chinese.clue.encoding import TextSettings
-from chinese.clue.examples import ClozeExample, truncation
+from chinese.clue.examples import ClozeExample
+from chinese.clue.features import truncation
 
 CHID = Cloze(3, has_answer_files=True)
 FEW = Cloze(3, has_answer_files=False)

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from chinese.clue.examples import truncation
+from chinese.clue.features import truncation
 from chinese.clue.submission import submission_name, submission_text, write_predictions, write_zip
 from chinese.clue.submission_check import check_submission
 from chinese.clue.table import CLUE_1_1, TASKS, find_task

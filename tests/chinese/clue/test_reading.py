@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from chinese.clue.encoding import TextSettings
-from chinese.clue.examples import Answer, ReadingExample, SpanCandidates, SpanPrediction, truncation
+from chinese.clue.examples import Answer, ReadingExample, SpanPrediction
+from chinese.clue.features import SpanCandidates, truncation
 from chinese.clue.reading import Reading
 
 CMRC = Reading()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from chinese.clue.encoding import TextSettings
-from chinese.clue.examples import SpanCandidates
+from chinese.clue.features import SpanCandidates
 from chinese.clue.reading import Reading
 from chinese.tokenizer import Tokenizer
 from chinese.vocab import Vocabulary

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chinese.clue.encoding import TextSettings
-from chinese.clue.examples import NO_LABEL, Entity, TaggingExample
+from chinese.clue.examples import Entity, TaggingExample
+from chinese.clue.features import NO_LABEL
 from chinese.clue.tagging import Tagging, entities_of_tags
 
 FAMILY = Tagging(("name", "book"))
