@@ -286,16 +286,18 @@ class OwnTaskConfig(Section):
     )
 
 
+SHARED_EMBEDDING_KEYS = (
+    "vocab_size",
+    "embedding_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "layer_norm_epsilon",
+)
+
+
 def _check_shared_embeddings(discriminator: EncoderConfig, generator: EncoderConfig) -> None:
     """The generator uses the discriminator's embedding block, so both must describe the same."""
-    names = (
-        "vocab_size",
-        "embedding_size",
-        "max_position_embeddings",
-        "type_vocab_size",
-        "layer_norm_epsilon",
-    )
-    for name in names:
+    for name in SHARED_EMBEDDING_KEYS:
         ours, theirs = getattr(discriminator, name), getattr(generator, name)
         if ours != theirs:
             raise ValueError(

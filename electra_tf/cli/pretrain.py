@@ -26,6 +26,14 @@ def pretrain(
     records_config: RecordsConfigFile = CONFIGS / "corpus" / "default.yaml",
     vocab: Vocab = None,
     overrides: Set = None,
+    init_from: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--init-from",
+            help="Start from a model: a run, encoder folder, Hugging Face folder or TF1 "
+            "checkpoint. Optimizer and step begin anew. May be given twice, for both networks.",
+        ),
+    ] = None,
 ) -> None:
     """Pre-train a generator and a discriminator; run again to resume.
 
@@ -37,6 +45,9 @@ def pretrain(
 
       electra-tf pretrain --records records/wiki --config configs/pretrain/base.yaml \\
           --out runs/base --set training.batch_size=512
+
+      electra-tf pretrain --records records/law --init-from runs/base \\
+          --config configs/pretrain/base.yaml --out runs/law
     """
     from electra_tf.config import PretrainConfig, RecordsConfig, load_config
 
@@ -49,10 +60,17 @@ def pretrain(
 
     with Display() as display:
         if records is not None:
-            result = workflow.pretrain(run, records, out, display)
+            result = workflow.pretrain(run, records, out, display, init_from or ())
         else:
             result = workflow.pretrain_from_text(
-                run, text, corpus or ["demo"], out, display, display.progress, vocab
+                run,
+                text,
+                corpus or ["demo"],
+                out,
+                display,
+                display.progress,
+                vocab,
+                init_from or (),
             )
     _summarize(result)
 

@@ -112,19 +112,33 @@ def assign_weights(
     Returns:
       The report. Nothing is raised: a foreign checkpoint may lack a head and still be welcome.
     """
+    report = match_shapes({name: tuple(v.shape) for name, v in variables.items()}, arrays)
+    for name in report.loaded:
+        variables[name].assign(arrays[name])
+    return report
+
+
+def match_shapes(
+    expected: Mapping[str, tuple[int, ...]], arrays: Mapping[str, np.ndarray]
+) -> AssignmentReport:
+    """What `assign_weights` would do, where no variables exist yet.
+
+    Args:
+      expected: name → shape.
+      arrays: name → float array.
+    """
     loaded, mismatched = [], []
-    for name, variable in variables.items():
+    for name, shape in expected.items():
         if name not in arrays:
             continue
-        found, expected = tuple(arrays[name].shape), tuple(variable.shape)
-        if found == expected:
-            variable.assign(arrays[name])
+        found = tuple(arrays[name].shape)
+        if found == shape:
             loaded.append(name)
         else:
-            mismatched.append(f"{name} has shape {found}, expected {expected}")
+            mismatched.append(f"{name} has shape {found}, expected {shape}")
     return AssignmentReport(
         loaded=tuple(loaded),
-        missing=tuple(name for name in variables if name not in arrays),
-        unexpected=tuple(name for name in arrays if name not in variables),
+        missing=tuple(name for name in expected if name not in arrays),
+        unexpected=tuple(name for name in arrays if name not in expected),
         mismatched=tuple(mismatched),
     )

@@ -13,20 +13,16 @@ from electra_tf.encoder_folder import EncoderFolder, write_encoder_folder
 from electra_tf.network.weights import named_weights
 from electra_tf.pretrain.assembly import Parts
 from electra_tf.pretrain.environment import versions
-from electra_tf.pretrain.run_folder import ENCODER, GENERATOR
+from electra_tf.pretrain.run_folder import NETWORKS, read_starts
 
 
 def write_encoders(
     folder: Path, config: PretrainConfig, manifest: Manifest, records: Path, parts: Parts
 ) -> None:
     """Writes both networks as they are now, over those of an earlier step."""
-    objective = parts.objective
-    networks = (
-        (ENCODER, "discriminator", objective.discriminator, objective.replaced_token_head),
-        (GENERATOR, "generator", objective.generator, objective.masked_lm_head),
-    )
     vocabulary = (records / manifest.vocabulary.file).read_bytes()
-    for name, kind, encoder, head in networks:
+    provenance = _provenance(config, manifest, parts.step, read_starts(folder))
+    for kind, (encoder, head) in parts.objective.networks.items():
         variables = named_weights(encoder) | named_weights(head)
         contents = EncoderFolder(
             kind=kind,
@@ -35,15 +31,18 @@ def write_encoders(
             weights={path: keras.ops.convert_to_numpy(v) for path, v in variables.items()},
             vocabulary_file=manifest.vocabulary.file,
             vocabulary=vocabulary,
-            provenance=_provenance(config, manifest, parts.step),
+            provenance=provenance,
         )
-        write_encoder_folder(folder / name, contents, overwrite=True)
+        write_encoder_folder(folder / NETWORKS[kind], contents, overwrite=True)
 
 
-def _provenance(config: PretrainConfig, manifest: Manifest, step: int) -> dict[str, Any]:
+def _provenance(
+    config: PretrainConfig, manifest: Manifest, step: int, starts: list[dict[str, str]]
+) -> dict[str, Any]:
     return {
         "made_by": "electra-tf pretrain",
         "step": step,
+        "started_from": starts,
         "config": config.model_dump(),
         "records": {
             "vocabulary": manifest.vocabulary.model_dump(),

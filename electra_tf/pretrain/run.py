@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import orbit
 import tensorflow as tf
 
 from electra_tf.config import PretrainConfig, load_config
-from electra_tf.data.manifest import read_manifest
+from electra_tf.data.manifest import Manifest, read_manifest
 from electra_tf.pretrain.assembly import (
     Parts,
     agree,
@@ -21,7 +21,16 @@ from electra_tf.pretrain.assembly import (
 )
 from electra_tf.pretrain.encoders import write_encoders
 from electra_tf.pretrain.environment import write_environment
-from electra_tf.pretrain.run_folder import CHECKPOINTS, CONFIG, EVENTS, METRICS, claim, is_written
+from electra_tf.pretrain.initialize import InitialNetwork, check_fit, describe, initialize
+from electra_tf.pretrain.run_folder import (
+    CHECKPOINTS,
+    CONFIG,
+    EVENTS,
+    METRICS,
+    claim,
+    is_written,
+    read_starts,
+)
 from electra_tf.training.checkpoint import restore_newest, run_lock
 from electra_tf.training.report import Listener, RunLog
 from electra_tf.training.strategy import describe_devices
@@ -47,7 +56,11 @@ class RunResult(NamedTuple):
 
 
 def pretrain(
-    config: PretrainConfig, records: str | Path, folder: str | Path, listener: Listener
+    config: PretrainConfig,
+    records: str | Path,
+    folder: str | Path,
+    listener: Listener,
+    initial: Sequence[InitialNetwork] = (),
 ) -> RunResult:
     """Trains until `training.train_steps`, resuming where the folder holds a run already.
 
@@ -56,22 +69,25 @@ def pretrain(
       records: a folder of records.
       folder: the run folder.
       listener: who shows progress.
+      initial: networks to start from. A run that goes on does so from its checkpoint; it may be
+        given the same networks again, or none.
 
     Returns:
       Where everything is and how well both networks do.
 
     Raises:
-      ValueError: records and config disagree, a shard is missing or cut, or the folder belongs to
-        another run or to a running process.
+      ValueError: records and config disagree, a shard is missing or cut, the folder belongs to
+        another run or to a running process, or a network to start from does not fit.
     """
     folder = Path(folder)
     manifest = read_manifest(records)
     config = agree(config, manifest, Path(records))
     if warning := describe_missing_words(config, manifest):
         listener.say(warning)
+    check_fit(initial, config, manifest.vocabulary)
     folder.mkdir(parents=True, exist_ok=True)
     with run_lock(folder):
-        claim(folder, config, manifest)
+        claim(folder, config, manifest, [describe(network) for network in initial])
         parts = assemble(config, manifest, Path(records))
         devices = describe_devices(parts.strategy)
         listener.say(f"devices: {devices}")
@@ -80,6 +96,8 @@ def pretrain(
         restored = restore_newest(parts.checkpoint, folder / CHECKPOINTS)
         for path in restored.damaged:
             listener.say(f"{path} is damaged and was left out")
+        if restored.path is None:
+            _start(parts, initial, manifest, folder, listener)
         log = RunLog(
             folder / METRICS, parts.trainer.data_step, config.training.train_steps, listener
         )
@@ -102,6 +120,23 @@ def pretrain(
             evaluations[-1],
             manifest.unigram_entropy_nats,
         )
+
+
+def _start(
+    parts: Parts,
+    initial: Sequence[InitialNetwork],
+    manifest: Manifest,
+    folder: Path,
+    listener: Listener,
+) -> None:
+    """Puts the first weights in, where they are not those drawn at random."""
+    if not initial and (starts := read_starts(folder)):
+        again = " ".join(f"--init-from {start['path']}" for start in starts)
+        raise ValueError(f"{folder}: has no checkpoint yet to go on from; give {again} again")
+    if initial:
+        with parts.strategy.scope():
+            for line in initialize(parts.objective, initial, manifest.tokenizer):
+                listener.say(line)
 
 
 def evaluate(folder: str | Path, records: str | Path) -> tuple[int, dict[str, float]]:

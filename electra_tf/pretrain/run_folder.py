@@ -3,6 +3,7 @@
 run/
   config.yaml            the resolved config: every knob, as used
   records_manifest.json  what the records said of themselves
+  started_from.json      the networks it started from; [] = at random
   environment.json       devices and versions
   metrics.jsonl          one line a report
   events/                TensorBoard
@@ -14,8 +15,9 @@ run/
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,9 @@ CHECKPOINTS = "checkpoints"
 EVENTS = "events"
 ENVIRONMENT = "environment.json"
 RECORDS = "records"
+STARTS = "started_from.json"
 ENCODER, GENERATOR = "encoder", "generator"
+NETWORKS = {"discriminator": ENCODER, "generator": GENERATOR}
 
 # A run may go on with these changed; everything else would make it another run.
 _MAY_CHANGE = {
@@ -43,8 +47,20 @@ _MAY_CHANGE = {
 }
 
 
-def claim(folder: Path, config: PretrainConfig, manifest: Manifest) -> None:
-    """Writes down what runs here, or refuses a folder that holds another run."""
+def claim(
+    folder: Path,
+    config: PretrainConfig,
+    manifest: Manifest,
+    starts: Sequence[dict[str, str]] = (),
+) -> None:
+    """Writes down what runs here, or refuses a folder that holds another run.
+
+    Args:
+      folder: the run folder.
+      config: the run.
+      manifest: of its records.
+      starts: the networks it is to start from; none = none, or where a run goes on, the same.
+    """
     path = folder / CONFIG
     facts = manifest.model_dump_json(indent=2)
     if path.exists():
@@ -59,8 +75,32 @@ def claim(folder: Path, config: PretrainConfig, manifest: Manifest) -> None:
                 f"{folder}: this run was started on other records; give another --out, or the "
                 f"records it was started with (see {folder / RECORDS_MANIFEST})"
             )
+        _check_same_starts(folder, starts)
+    else:
+        replace_text(folder / STARTS, json.dumps(list(starts), ensure_ascii=False, indent=2) + "\n")
     replace_text(folder / RECORDS_MANIFEST, facts)
     replace_text(path, dump_config(config))
+
+
+def read_starts(folder: Path) -> list[dict[str, str]]:
+    """The networks a run started from; none where it started at random."""
+    path = folder / STARTS
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def _check_same_starts(folder: Path, starts: Sequence[dict[str, str]]) -> None:
+    """The same weights are the same start, wherever they lie now."""
+    recorded = read_starts(folder)
+    now, before = (
+        sorted((start["kind"], start["weights_sha256"]) for start in some)
+        for some in (starts, recorded)
+    )
+    if starts and now != before:
+        paths = " and ".join(start["path"] for start in recorded) or "weights drawn at random"
+        raise ValueError(
+            f"{folder}: holds a run that started from {paths}; leave out --init-from to go on with "
+            f"it, or give another --out"
+        )
 
 
 def _changed(before: PretrainConfig, now: PretrainConfig) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from chinese.vocab import load_vocabulary
 from electra_tf.data.manifest import MANIFEST, Split, read_manifest
 from electra_tf.encoder_folder import parameter_count, read_encoder_folder
-from electra_tf.pretrain.run_folder import CONFIG, ENCODER, GENERATOR, METRICS
+from electra_tf.pretrain.run_folder import CONFIG, ENCODER, GENERATOR, METRICS, read_starts
 from electra_tf.training.report import read_events
 
 Facts = dict[str, Any]
@@ -69,6 +69,7 @@ def _run(path: Path) -> Facts:
         "what": "pre-training run",
         "step": events[-1]["step"] if events else 0,
         "networks": ", ".join(networks) or "not written yet",
+        "started from": ", ".join(start["path"] for start in read_starts(path)) or "random weights",
         **{
             f"held-out {name}": f"{value:.4f}"
             for name, value in last.items()

@@ -218,8 +218,8 @@ def _choose(
         )
         if bert is not None:
             raise ValueError(
-                f"{bert.path}: a BERT can start either network; say --component discriminator, "
-                f"generator or both"
+                f"{bert.path}: a BERT can start either network; convert it with --component "
+                f"discriminator, generator or both"
             )
         wanted = {kind for model in opened for kind in model.held or model.possible[:1]}
     else:

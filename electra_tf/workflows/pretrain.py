@@ -8,9 +8,11 @@ from pathlib import Path
 from electra_tf.config import PretrainConfig, RecordsConfig
 from electra_tf.data.manifest import MANIFEST, read_manifest
 from electra_tf.pretrain import run
+from electra_tf.pretrain.initialize import InitialNetwork
 from electra_tf.pretrain.run import RunResult
 from electra_tf.pretrain.run_folder import CONFIG, RECORDS
 from electra_tf.training.report import Listener, Report
+from electra_tf.workflows.models import read_networks
 from electra_tf.workflows.records import Progress, build_records, corpus_paths
 from electra_tf.workflows.run_report import REPORT, write_run_report
 
@@ -18,16 +20,35 @@ __all__ = ["evaluate_run", "pretrain", "pretrain_from_text"]
 
 
 def pretrain(
-    config: PretrainConfig, records: str | Path, folder: str | Path, listener: Listener
+    config: PretrainConfig,
+    records: str | Path,
+    folder: str | Path,
+    listener: Listener,
+    init_from: Sequence[str | Path] = (),
 ) -> RunResult:
     """Trains or resumes on records that exist, and keeps the run's `report.html` current.
 
-    Args, Returns, Raises: as `electra_tf.pretrain.run.pretrain`.
+    Args:
+      config, records, folder, listener: as `electra_tf.pretrain.run.pretrain`.
+      init_from: models to start from, of any format that `read_networks` knows.
+
+    Returns, Raises: as `electra_tf.pretrain.run.pretrain`; also as `read_networks`.
     """
-    result = run.pretrain(config, records, folder, _Reporting(folder, listener))
+    initial = [network for path in init_from for network in _initial_networks(path)]
+    result = run.pretrain(config, records, folder, _Reporting(folder, listener), initial)
     if not (result.was_finished and (Path(folder) / REPORT).exists()):
         write_run_report(folder, records)
     return result
+
+
+def _initial_networks(path: str | Path) -> list[InitialNetwork]:
+    """What lies at a path, with what was left out of it on the way."""
+    networks = []
+    for network in read_networks(path).values():
+        account = network.account
+        ignored = (f"left out: {', '.join(n)} ({why})" for why, n in account.ignored.items())
+        networks.append(InitialNetwork(str(path), network.folder, (*ignored, *account.notes)))
+    return networks
 
 
 class _Reporting:
@@ -54,6 +75,7 @@ def pretrain_from_text(
     listener: Listener,
     progress: Progress,
     vocabulary_file: str | Path | None = None,
+    init_from: Sequence[str | Path] = (),
 ) -> RunResult:
     """Builds `folder/records` from text unless they stand there, then trains or resumes.
 
@@ -65,6 +87,7 @@ def pretrain_from_text(
       listener: who shows training.
       progress: told while records are built.
       vocabulary_file: a BERT `vocab.txt`; None = one is built from the corpus.
+      init_from: models to start from.
 
     Returns:
       As `pretrain`.
@@ -90,7 +113,7 @@ def pretrain_from_text(
             f"{manifest.train.examples + manifest.held_out.examples:,} examples, vocabulary of "
             f"{manifest.vocabulary.size:,}"
         )
-    return pretrain(config, records, folder, listener)
+    return pretrain(config, records, folder, listener, init_from)
 
 
 def evaluate_run(

@@ -291,6 +291,79 @@ def test_evaluate_gives_the_numbers_of_the_last_evaluation(finished):
         assert float(shown[name]) == pytest.approx(last[name], abs=1e-4)
 
 
+# --- starting from another run ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def started(place, finished):
+    """A run that starts from both networks of the finished one, and how it was started."""
+    out, records = place / "started", finished[0] / "records"
+    command = ("pretrain", "--records", records, "--out", out)
+    networks = ("--init-from", finished[0] / "encoder", "--init-from", finished[0] / "generator")
+    knobs = sets(seed=2, training__train_steps=2)
+    return out, command, networks, knobs, run(*command, *networks, *knobs)
+
+
+def test_a_run_starts_where_another_ended_with_its_optimizer_and_steps_anew(finished, started):
+    out, _, _, _, done = started
+    counts = {name: len(arrays) for name, arrays in weights(finished[0]).items()}
+    for kind, name in (("discriminator", "encoder"), ("generator", "generator")):
+        line = f"{kind}: starts from {finished[0] / name}, {counts[name]} tensors loaded, 0 missing"
+        assert line in done.stdout.replace("\n", " ").replace("  ", " ")
+    first, *steps = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    last = json.loads((finished[0] / "metrics.jsonl").read_text().splitlines()[-1])
+    assert (first.pop("step"), last.pop("step")) == (0, 12)
+    assert first == last
+    # Warm-up begins anew: at step 2 of 2 the decay has ended.
+    assert [step["learning_rate"] for step in steps if step["kind"] == "train"] == [0.0]
+    provenance = json.loads((out / "encoder/provenance.json").read_text())
+    assert [start["path"] for start in provenance["started_from"]] == [
+        str(finished[0] / "encoder"),
+        str(finished[0] / "generator"),
+    ]
+    assert provenance["step"] == 2
+    shown = "".join(run("info", out).stdout.split())
+    assert "".join(f"started from {finished[0] / 'encoder'}".split()) in shown
+
+
+def test_a_run_that_goes_on_is_not_started_again_and_not_from_elsewhere(finished, started):
+    out, command, networks, knobs, _ = started
+    before = weights(out)
+    assert "starts from" not in run(*command, *knobs).stdout
+    assert "starts from" not in run(*command, *networks, *knobs).stdout
+    # A run's folder holds both networks: other weights now than those it started from.
+    done = run(*command, "--init-from", out, *knobs, check=False)
+    assert done.returncode == 1
+    assert f"started from {finished[0] / 'encoder'} and " in done.stderr
+    assert "leave out --init-from to go on with it" in done.stderr
+    assert same(before, weights(out))
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_asks_for_its_start(place, started):
+    out, command, networks, knobs, _ = started
+    bare = place / "bare"
+    bare.mkdir()
+    for name in ("config.yaml", "records_manifest.json", "started_from.json"):
+        shutil.copy(out / name, bare / name)
+    done = run(*command[:-1], bare, *knobs, check=False)
+    assert done.returncode == 1
+    again = " ".join(map(str, networks))
+    assert f"{bare}: has no checkpoint yet to go on from; give {again} again" in done.stderr
+
+
+def test_a_network_that_does_not_fit_leaves_no_folder_behind(place, finished):
+    out, records = place / "misfit", finished[0] / "records"
+    done = run(
+        *("pretrain", "--records", records, "--out", out, "--init-from", finished[0]),
+        *sets(discriminator__max_position_embeddings=64, generator__max_position_embeddings=64),
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "embeddings/position_embeddings has shape (512, 16), expected (64, 16)" in done.stderr
+    assert "--set discriminator.max_position_embeddings=512" in done.stderr
+    assert not out.exists()
+
+
 def test_info_tells_what_each_path_is(place, finished):
     out, _ = finished
     for path, words in {

@@ -12,6 +12,7 @@ import tensorflow as tf
 from electra_tf.batches import MaskedBatch, StepKey, TokenBatch, is_real
 from electra_tf.config import PretrainConfig
 from electra_tf.data.manifest import VocabularyFacts
+from electra_tf.encoder_folder import Kind
 from electra_tf.network.embeddings import Embeddings
 from electra_tf.network.encoder import Encoder
 from electra_tf.network.heads import MaskedLMHead, ReplacedTokenHead
@@ -57,6 +58,14 @@ class Electra(tf.Module):
         )
         self.masked_lm_head = MaskedLMHead(config.generator, self.embeddings, seed, precision)
         self.replaced_token_head = ReplacedTokenHead(config.discriminator, seed, precision)
+
+    @property
+    def networks(self) -> dict[Kind, tuple[Encoder, keras.layers.Layer]]:
+        """Each network and its head, by the kind of encoder folder that holds them."""
+        return {
+            "discriminator": (self.discriminator, self.replaced_token_head),
+            "generator": (self.generator, self.masked_lm_head),
+        }
 
     @property
     def trained_weights(self) -> list[keras.Variable]:

@@ -60,6 +60,7 @@ REPLICAS = """
     from electra_tf.network.embeddings import Embeddings
     from electra_tf.network.encoder import Encoder
     from electra_tf.network.heads import MaskedLMHead, ReplacedTokenHead
+    from electra_tf.network.weights import assign_weights, named_weights
 
     config = EncoderConfig.model_validate_json('CONFIG')
 
@@ -109,6 +110,17 @@ REPLICAS = """
 
     silent, noisy, slope = (strategy.experimental_local_results(value) for value in step())
     expected = alone[0](ids, tf.zeros_like(ids))
+
+
+    def assign():
+        named = named_weights(masked_lm)
+        halves = {name: np.full(v.shape, 0.5, np.float32) for name, v in named.items()}
+        with strategy.scope():
+            assign_weights(named, halves)
+        copies = [strategy.experimental_local_results(v.value) for v in named.values()]
+        return [np.unique(part).tolist() for parts in copies for part in parts]
+
+
     print(json.dumps({
         "replicas": len(silent),
         "aggregations": sorted({v.aggregation for v in variables}),
@@ -122,6 +134,7 @@ REPLICAS = """
         "slope_difference": float(np.abs(slope[0] - slope[1]).max()),
         "slope_size": float(np.abs(slope[0]).max()),
         "noise_difference": float(np.abs(noisy[0] - noisy[1]).max()),
+        "assigned": assign(),
     }))
 """
 
@@ -143,6 +156,10 @@ def test_two_replicas_hold_the_weights_of_one_device(replicas):
     assert replicas["replicas"] == 2
     assert replicas["synced"]
     assert replicas["same_paths"]
+
+
+def test_assigned_weights_reach_every_replica(replicas):
+    assert replicas["assigned"] == [[0.5]] * 2 * 5
 
 
 def test_variables_leave_aggregation_to_the_trainer(replicas):
