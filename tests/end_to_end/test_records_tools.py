@@ -3,6 +3,8 @@
 import contextlib
 import io
 import json
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -122,6 +124,21 @@ def test_show_marks_what_is_hidden(place, monkeypatch):
     everything = ("--mask-rate", 1.0, "--set", "masking.mask_token_rate=1.0", "--mode", "token")
     shown = run("records", "show", records, "--split", "held_out", *everything).stdout
     assert "(100.0%)" in shown
+
+
+def test_the_page_on_masking_shows_what_its_commands_print(tmp_path, monkeypatch):
+    page = (ROOT / "docs" / "masking.md").read_text(encoding="utf-8")
+    shell, *blocks = re.findall(r"^```(?:bash)?\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    sentence, build, loop, show, _ = shell.splitlines()
+    monkeypatch.chdir(tmp_path)
+    Path("sentence.txt").write_text(sentence.split()[1] + "\n", encoding="utf-8")
+    run(*shlex.split(build)[1:])
+    modes = loop.removeprefix("for mode in ").removesuffix("; do").split()
+    assert len(modes) == len(blocks[:-2]) == 5
+    for mode, block in zip(modes, blocks, strict=False):
+        shown = run(*shlex.split(show.replace("$mode", mode))[1:]).stdout
+        assert shown.endswith(block), mode
+    assert run(*shlex.split(blocks[-2])[1:]).stdout.replace("\n\n", "\n") == blocks[-1]
 
 
 def test_show_colours_terminals_unless_asked_not_to(place, monkeypatch):

@@ -96,6 +96,15 @@ def test_all_or_nothing_is_hidden_at_rates_of_one_and_zero(folder):
         assert example.num_hidden == (0 if state == "seen" else 8)
 
 
+def test_random_tokens_are_told_from_those_that_stay(folder):
+    rates = {"mask_token_rate": 0.0, "random_token_rate": 1.0}
+    (example,) = show_records(folder, masking(**rates), 1, "train", 1)
+    # A random token may happen to be the original.
+    assert set(states(example)) - {"kept"} == {"special", "random"}
+    assert example.num_hidden == 8
+    assert texts(example) == ["[CLS] 我 爱 北京 [SEP]", "una·ble 爱 [SEP]"]
+
+
 def test_whole_words_are_hidden_together(folder):
     for example in show_records(folder, masking(mask_rate=0.3), 5, "train", 2):
         beijing = example.sequences[0][0][3:5]
