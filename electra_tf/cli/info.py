@@ -10,7 +10,11 @@ import typer
 from electra_tf.cli.display import show_table
 
 
-def info(path: Annotated[Path, typer.Argument(help="A run, records, encoder, vocab.txt.")]) -> None:
+def info(
+    path: Annotated[
+        Path, typer.Argument(help="A run, records, a vocab.txt, a model of any format.")
+    ],
+) -> None:
     """Tell what a path is and what it holds.
 
     Examples:
@@ -18,6 +22,8 @@ def info(path: Annotated[Path, typer.Argument(help="A run, records, encoder, voc
       electra-tf info runs/demo
 
       electra-tf info runs/demo/encoder
+
+      electra-tf info downloads/chinese_electra_small
     """
     from electra_tf.workflows.info import describe
 

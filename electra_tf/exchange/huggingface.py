@@ -47,6 +47,14 @@ TABLES: Mapping[Kind, NameTable] = {
     "discriminator": hugging_face_discriminator(),
     "generator": hugging_face_generator(),
 }
+# What safetensors and our reader of PyTorch's files call the types that a note names.
+_TYPES = {
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F64": "float64",
+    "<f2": "float16",
+    "<f8": "float64",
+}
 ARCHITECTURES = {"discriminator": "ElectraForPreTraining", "generator": "ElectraForMaskedLM"}
 
 
@@ -87,7 +95,7 @@ def open_hugging_face(folder: Path, stack: contextlib.ExitStack) -> Source:
     if family not in ("electra", "bert"):
         raise ValueError(f"{folder}: is a {family} model; ELECTRA and BERT can be read")
     theirs = {_usual_name(name, family): name for name in tensors.shapes}
-    types = sorted(tensors.types - {"float32"})
+    types = sorted(tensors.types & {"float16", "bfloat16", "float64"})
     return Source(
         what=f"Hugging Face folder, {family.upper()}",
         path=folder,
@@ -130,7 +138,7 @@ def _open_safetensors(path: Path, stack: contextlib.ExitStack, into: _Tensors) -
         view = file.get_slice(name)
         kind = view.get_dtype()
         into.shapes[name] = tuple(view.get_shape())
-        into.types.add({"F32": "float32", "F16": "float16", "BF16": "bfloat16"}.get(kind, kind))
+        into.types.add(_TYPES.get(kind, kind))
         if kind == "BF16":  # NumPy has no such type
             into.read[name] = lambda entry=header[name]: _read_bfloat16(path, entry)
         else:
@@ -158,7 +166,7 @@ def _read_bfloat16(path: Path, entry: tuple[int, list[int]]) -> np.ndarray:
 def _open_torch(path: Path, stack: contextlib.ExitStack, into: _Tensors) -> None:
     file = open_torch_file(path, stack)
     into.shapes.update(file.shapes)
-    into.types.update({"<f4": "float32", "<f2": "float16"}.get(t, t) for t in file.types.values())
+    into.types.update(_TYPES.get(kind, kind) for kind in file.types.values())
     into.read.update({name: (lambda name=name: file.read(name)) for name in file.shapes})
 
 

@@ -20,6 +20,10 @@ _HUGGING_FACE_WEIGHTS = (
 )
 
 
+class NothingKnown(ValueError):
+    """There is something, but no model."""
+
+
 class Found(NamedTuple):
     """One model: its format, and its folder or the prefix of its bundle."""
 
@@ -44,7 +48,7 @@ def recognise(path: str | Path) -> list[Found]:
         if not path.exists():
             raise ValueError(f"{path}: does not exist")
         if path.name not in _HUGGING_FACE_WEIGHTS:
-            raise ValueError(f"{path}: is no model; {_known()}")
+            raise NothingKnown(f"{path}: is no model; {_known()}")
         path = path.parent
     if format_ := _folder_format(path):
         return [Found(format_, path)]
@@ -53,7 +57,7 @@ def recognise(path: str | Path) -> list[Found]:
     below = sorted(child for child in path.iterdir() if child.is_dir() and child.name[0] != ".")
     found = [Found(format_, child) for child in below if (format_ := _folder_format(child))]
     if not found:
-        raise ValueError(f"{path}: holds no model; {_known()}")
+        raise NothingKnown(f"{path}: holds no model; {_known()}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a path is: a run, a folder of records, an encoder folder, a vocabulary. No TensorFlow."""
+"""What a path is: a run, records, a vocabulary, a model in any format. No TensorFlow for most."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 from chinese.vocab import load_vocabulary
 from electra_tf.data.manifest import MANIFEST, Split, read_manifest
-from electra_tf.encoder_folder import parameter_count, read_encoder_folder
+from electra_tf.exchange.recognise import NothingKnown
 from electra_tf.pretrain.run_folder import CONFIG, ENCODER, GENERATOR, METRICS, read_starts
 from electra_tf.training.report import read_events
+from electra_tf.workflows.model_facts import describe_model
 
 Facts = dict[str, Any]
 
@@ -21,19 +22,16 @@ def describe(path: str | Path) -> Facts:
       ValueError: nothing is there, or nothing that is known here.
     """
     path = Path(path)
-    if not path.exists():
-        raise ValueError(f"{path}: does not exist")
     if (path / MANIFEST).is_file():
         return _records(path)
     if (path / CONFIG).is_file() and (path / METRICS).is_file():
         return _run(path)
-    if (path / "model.safetensors").is_file():
-        return _encoder(path)
     if path.is_file() and path.suffix == ".txt":
         return _vocabulary(path)
-    raise ValueError(
-        f"{path}: is no run folder, no folder of records, no encoder folder and no vocabulary"
-    )
+    try:
+        return describe_model(path)
+    except NothingKnown as error:
+        raise ValueError(f"{error}; `info` also knows folders of records, and vocab.txt") from None
 
 
 def _records(path: Path) -> Facts:
@@ -75,19 +73,6 @@ def _run(path: Path) -> Facts:
             for name, value in last.items()
             if isinstance(value, float)
         },
-    }
-
-
-def _encoder(path: Path) -> Facts:
-    folder = read_encoder_folder(path)
-    count = parameter_count(folder.config, folder.kind)
-    return {
-        "what": f"encoder folder, {folder.kind}",
-        **folder.config.model_dump(),
-        "parameters": f"{count.backbone:,} + head {count.head:,}",
-        "tokenizer": folder.tokenizer_settings,
-        "made by": folder.provenance.get("made_by", "unknown"),
-        "step": folder.provenance.get("step", "unknown"),
     }
 
 
