@@ -8,6 +8,7 @@ the batch of any step is found without reading what came before it: a run resume
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -43,25 +44,26 @@ def training_batches(
       A dataset of `TokenBatch`: the parts of each global batch that belong to this worker's
       replicas, one after the other, int32 [B / replicas, L] each.
     """
-    context = context or tf.distribute.InputContext()
-    per_replica = batch_size // context.num_replicas_in_sync
-    mine = batch_size // context.num_input_pipelines
-    start = context.input_pipeline_id * mine
-
-    def own_rows(records: tf.Tensor) -> tf.Tensor:
-        return tf.reshape(records[start : start + mine], [mine // per_replica, per_replica])
-
+    own_rows = _cutter(batch_size, context or tf.distribute.InputContext())
     stream = _record_stream(folder, split, seed, first_example=first_step * batch_size)
     dataset = stream.batch(batch_size, drop_remainder=True).map(own_rows).unbatch()
     dataset = dataset.map(
         lambda records: _parse(records, max_length, split.is_packed),
         num_parallel_calls=tf.data.AUTOTUNE,
     )
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    # Where an end is possible, several workers ask each other at every step whether it is there.
+    endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+    return dataset.apply(endless).prefetch(tf.data.AUTOTUNE)
 
 
 def evaluation_batches(
-    folder: str | Path, split: Split, *, max_length: int, batch_size: int, max_batches: int
+    folder: str | Path,
+    split: Split,
+    *,
+    max_length: int,
+    batch_size: int,
+    max_batches: int,
+    context: tf.distribute.InputContext | None = None,
 ) -> tf.data.Dataset:
     """Every held-out example once, in the order of the records, up to a number of batches.
 
@@ -71,21 +73,39 @@ def evaluation_batches(
       max_length: L.
       batch_size: B; the last batch is filled up with rows of padding, which weigh nothing.
       max_batches: batches at the most.
+      context: as in `training_batches`.
 
     Returns:
-      A dataset of `TokenBatch`, int32 [B, L].
+      A dataset of `TokenBatch`, int32 [B / replicas, L].
     """
+    own_rows = _cutter(batch_size, context or tf.distribute.InputContext())
+
+    def fill(records: tf.Tensor) -> tf.Tensor:
+        missing = batch_size - tf.shape(records)[0]
+        # An empty text is an example without tokens.
+        return own_rows(tf.concat([records, tf.fill([missing], "")], axis=0))
+
     files = [str(Path(folder) / shard.file) for shard in split.shards]
-    records = tf.data.TFRecordDataset(files).batch(batch_size).take(max_batches)
+    batches = tf.data.TFRecordDataset(files).batch(batch_size).take(max_batches)
+    parts = batches.map(fill).unbatch()
+    return parts.map(lambda records: _parse(records, max_length, split.is_packed)).prefetch(2)
 
-    def fill(batch: TokenBatch) -> TokenBatch:
-        missing = batch_size - tf.shape(batch.input_ids)[0]
-        columns = [column for column in batch if column is not None]
-        rows = [tf.pad(column, [[0, missing], [0, 0]]) for column in columns]
-        return TokenBatch(*[tf.ensure_shape(row, [batch_size, max_length]) for row in rows])
 
-    batches = records.map(lambda batch: fill(_parse(batch, max_length, split.is_packed)))
-    return batches.prefetch(2)
+def _cutter(
+    batch_size: int, context: tf.distribute.InputContext
+) -> Callable[[tf.Tensor], tf.Tensor]:
+    """A function from the records of a global batch [B] to those of a worker's replicas.
+
+    These are [replicas of the worker, B / replicas]. All workers cut the same batches.
+    """
+    per_replica = batch_size // context.num_replicas_in_sync
+    mine = batch_size // context.num_input_pipelines
+    start = context.input_pipeline_id * mine
+
+    def own_rows(records: tf.Tensor) -> tf.Tensor:
+        return tf.reshape(records[start : start + mine], [mine // per_replica, per_replica])
+
+    return own_rows
 
 
 def _record_stream(

@@ -85,6 +85,16 @@ def assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> Parts
             context=context,
         )
 
+    def make_held_out(context: tf.distribute.InputContext) -> tf.data.Dataset:
+        return evaluation_batches(
+            records,
+            manifest.held_out,
+            max_length=length,
+            batch_size=config.evaluation.batch_size,
+            max_batches=config.evaluation.max_batches,
+            context=context,
+        )
+
     with strategy.scope():
         objective = Electra(config, manifest.vocabulary)
         optimizer = Optimizer(config.optimizer, objective.trained_weights)
@@ -102,17 +112,10 @@ def assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> Parts
             max_skipped_steps=training.max_skipped_steps,
             loss_scale=LossScale() if training.precision == "float16" else None,
         )
-        held_out = evaluation_batches(
-            records,
-            manifest.held_out,
-            max_length=length,
-            batch_size=config.evaluation.batch_size,
-            max_batches=config.evaluation.max_batches,
-        )
         evaluator = Evaluator(
             strategy,
             objective,
-            held_out,
+            make_held_out,
             batch_size=config.evaluation.batch_size,
             seed=config.evaluation.seed,
         )

@@ -157,7 +157,7 @@ class Trainer(orbit.AbstractTrainer):
         totals = _zeros(self._objective.sum_shapes)
         for _ in tf.range(num_steps):
             per_replica = self._strategy.run(self._replica_step, args=(next(iterator),))
-            sums = _over_replicas(self._strategy, per_replica)
+            sums = _first_of(self._strategy, per_replica)
             totals = {name: totals[name] + sums[name] for name in totals}
             self.data_step.assign_add(1)
         return totals
@@ -179,7 +179,7 @@ class Trainer(orbit.AbstractTrainer):
             lambda: self._update(gradients, norm),
             self._skip,
         )
-        return sums
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
 
     def _accumulate(
         self, prepared: Any, counts: dict[str, tf.Tensor], key: StepKey
@@ -258,7 +258,7 @@ class Evaluator(orbit.AbstractEvaluator):
         self,
         strategy: tf.distribute.Strategy,
         objective: Objective,
-        dataset: tf.data.Dataset,
+        make_dataset: Callable[[tf.distribute.InputContext], tf.data.Dataset],
         *,
         batch_size: int,
         seed: int,
@@ -267,7 +267,7 @@ class Evaluator(orbit.AbstractEvaluator):
         Args:
           strategy: where to compute.
           objective: what is evaluated.
-          dataset: global batches of `batch_size` rows.
+          make_dataset: from an input context to per-replica batches, equally many on each worker.
           batch_size: B; a multiple of the number of replicas.
           seed: of masks and draws.
 
@@ -282,7 +282,7 @@ class Evaluator(orbit.AbstractEvaluator):
             )
         self._strategy = strategy
         self._objective = objective
-        self._dataset = dataset
+        self._make_dataset = make_dataset
         self._batch_size = batch_size
         self._seed = seed
         self._step = tf.function(self._step_eagerly)
@@ -290,7 +290,7 @@ class Evaluator(orbit.AbstractEvaluator):
     def evaluate(self, num_steps: tf.Tensor | None = None) -> dict[str, float]:
         """The metrics over the whole dataset; `num_steps` is Orbit's and not used."""
         totals = dict.fromkeys(self._objective.sum_shapes, 0.0)
-        batches = self._strategy.experimental_distribute_dataset(self._dataset)
+        batches = self._strategy.distribute_datasets_from_function(self._make_dataset)
         for index, batch in enumerate(batches):
             sums = self._step(batch, tf.constant(index, tf.int64))
             totals = {name: total + sums[name].numpy() for name, total in totals.items()}
@@ -298,12 +298,14 @@ class Evaluator(orbit.AbstractEvaluator):
 
     def _step_eagerly(self, batch: Any, index: tf.Tensor) -> Sums:
         per_replica = self._strategy.run(self._replica_step, args=(batch, index))
-        return _over_replicas(self._strategy, per_replica)
+        return _first_of(self._strategy, per_replica)
 
     def _replica_step(self, batch: Any, index: tf.Tensor) -> Sums:
         key = _replica_key(step_seed(self._seed, index), self._batch_size)
         prepared, counts = self._objective.prepare(batch, key)
-        return self._objective.loss(prepared, counts, key, training=False)[1]
+        sums = self._objective.loss(prepared, counts, key, training=False)[1]
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
 
 
 def step_seed(seed: int, step: tf.Tensor) -> tf.Tensor:
@@ -318,8 +320,9 @@ def _replica_key(seed: tf.Tensor, batch_size: int) -> StepKey:
     return StepKey(seed, tf.cast(context.replica_id_in_sync_group, tf.int32) * rows)
 
 
-def _over_replicas(strategy: tf.distribute.Strategy, sums: Sums) -> Sums:
-    return {name: strategy.reduce("SUM", value, axis=None) for name, value in sums.items()}
+def _first_of(strategy: tf.distribute.Strategy, sums: Sums) -> Sums:
+    """What the replicas have summed already, and all hold alike."""
+    return {name: strategy.experimental_local_results(s)[0] for name, s in sums.items()}
 
 
 def _zeros(shapes: Mapping[str, tuple[int, ...]]) -> Sums:

@@ -80,9 +80,17 @@ class Run:
         columns = make_rows(training.batch_size, config.data.max_length)
         columns = pack_rows(columns) if packed else columns
 
+        def own_replicas(context):
+            return context.num_replicas_in_sync // context.num_input_pipelines
+
         def make_dataset(context, first_step):
-            own = training.batch_size // context.num_replicas_in_sync
-            parts = [c[first_step:].reshape(-1, own, c.shape[-1]) for c in columns]
+            rows = training.batch_size // context.num_replicas_in_sync
+            mine = own_replicas(context)
+            first = context.input_pipeline_id * mine
+            parts = [
+                c[first_step:].reshape(STEPS - first_step, -1, rows, c.shape[-1]) for c in columns
+            ]
+            parts = [p[:, first : first + mine].reshape(-1, *p.shape[2:]) for p in parts]
             return quietly(tf.data.Dataset.from_tensor_slices(tuple(parts)).map(TokenBatch))
 
         with strategy.scope():
@@ -102,11 +110,10 @@ class Run:
                 max_skipped_steps=0,
                 loss_scale=LossScale(2.0**10) if training.precision == "float16" else None,
             )
-            held_out = TokenBatch(*[tf.constant(column[0]) for column in columns])
             self.evaluator = Evaluator(
                 strategy,
                 self.objective,
-                quietly(tf.data.Dataset.from_tensors(held_out)),
+                lambda context: make_dataset(context, 0).take(own_replicas(context)),
                 batch_size=training.batch_size,
                 seed=3,
             )

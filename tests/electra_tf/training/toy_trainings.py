@@ -77,12 +77,17 @@ def build(strategy, values, tokens=None, make_toy=Toy, **settings) -> tuple[Toy,
     columns = (values, tokens, np.tile(np.arange(rows, dtype=np.int32), (steps, 1)))
 
     def make_dataset(context, first_step):
+        shape = (-1, context.num_input_pipelines, rows // context.num_input_pipelines)
         own = rows // context.num_replicas_in_sync
-        parts = [column[first_step:].reshape(-1, own) for column in columns]
+        parts = [
+            column[first_step:].reshape(shape)[:, context.input_pipeline_id].reshape(-1, own)
+            for column in columns
+        ]
         # Its tuning thread can hold up the end of an iterator for minutes.
         options = tf.data.Options()
         options.autotune.enabled = False
-        return tf.data.Dataset.from_tensor_slices(tuple(parts)).with_options(options)
+        # Endless, as training is: several workers see no fixed shapes where an end is possible.
+        return tf.data.Dataset.from_tensor_slices(tuple(parts)).repeat().with_options(options)
 
     defaults = {"accumulation_steps": 1, "clip_norm": 1e9, "xla": False, "max_skipped_steps": 5}
     with strategy.scope():
