@@ -32,8 +32,8 @@ from electra_tf.pretrain.run_folder import (
     read_starts,
 )
 from electra_tf.training.checkpoint import restore_newest, run_lock
+from electra_tf.training.devices import describe_devices
 from electra_tf.training.report import Listener, RunLog
-from electra_tf.training.strategy import describe_devices
 
 
 class RunResult(NamedTuple):
