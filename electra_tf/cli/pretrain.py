@@ -31,7 +31,8 @@ def pretrain(
         typer.Option(
             "--init-from",
             help="Start from a model: a run, encoder folder, Hugging Face folder or TF1 "
-            "checkpoint. Optimizer and step begin anew. May be given twice, for both networks.",
+            "checkpoint; of a BERT say which network it starts (bert-base-chinese:generator). "
+            "Optimizer and step begin anew. May be given twice, for both networks.",
         ),
     ] = None,
 ) -> None:

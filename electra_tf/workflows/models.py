@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -102,6 +102,18 @@ def read_networks(
     if len(networks) == 2:
         networks["generator"] = _share_embeddings(**networks)
     return networks
+
+
+def split_component(given: str | Path) -> tuple[str, Component | None]:
+    """A path, and the network that is named behind it.
+
+    >>> split_component("bert-base-chinese:generator")
+    ('bert-base-chinese', 'generator')
+    >>> split_component("runs/base")
+    ('runs/base', None)
+    """
+    path, _, component = str(given).rpartition(":")
+    return (path, component) if component in get_args(Component) and path else (str(given), None)
 
 
 # --- one model -------------------------------------------------------------------------------
@@ -218,8 +230,8 @@ def _choose(
         )
         if bert is not None:
             raise ValueError(
-                f"{bert.path}: a BERT can start either network; convert it with --component "
-                f"discriminator, generator or both"
+                f"{bert.path}: a BERT can start either network; say which (convert: --component "
+                f"generator; elsewhere: {path}:generator; or discriminator, or both)"
             )
         wanted = {kind for model in opened for kind in model.held or model.possible[:1]}
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from electra_tf.config import PretrainConfig, RecordsConfig
@@ -12,7 +13,7 @@ from electra_tf.pretrain.initialize import InitialNetwork
 from electra_tf.pretrain.run import RunResult
 from electra_tf.pretrain.run_folder import CONFIG, RECORDS
 from electra_tf.training.report import Listener, Report
-from electra_tf.workflows.models import read_networks
+from electra_tf.workflows.models import read_networks, split_component
 from electra_tf.workflows.records import Progress, build_records, corpus_paths
 from electra_tf.workflows.run_report import REPORT, write_run_report
 
@@ -30,24 +31,28 @@ def pretrain(
 
     Args:
       config, records, folder, listener: as `electra_tf.pretrain.run.pretrain`.
-      init_from: models to start from, of any format that `read_networks` knows.
+      init_from: models to start from, of any format that `read_networks` knows; behind a colon
+        the network to take from it (`bert-base-chinese:generator`), if not those it holds.
 
     Returns, Raises: as `electra_tf.pretrain.run.pretrain`; also as `read_networks`.
     """
-    initial = [network for path in init_from for network in _initial_networks(path)]
+    initial = [network for path in init_from for network in initial_networks(path)]
     result = run.pretrain(config, records, folder, _Reporting(folder, listener), initial)
     if not (result.was_finished and (Path(folder) / REPORT).exists()):
         write_run_report(folder, records)
     return result
 
 
-def _initial_networks(path: str | Path) -> list[InitialNetwork]:
+def initial_networks(given: str | Path) -> list[InitialNetwork]:
     """What lies at a path, with what was left out of it on the way."""
+    path, component = split_component(given)
     networks = []
-    for network in read_networks(path).values():
-        account = network.account
+    for folder, account in read_networks(path, component).values():
         ignored = (f"left out: {', '.join(n)} ({why})" for why, n in account.ignored.items())
-        networks.append(InitialNetwork(str(path), network.folder, (*ignored, *account.notes)))
+        made_anew = {name for names in account.missing.values() for name in names}
+        weights = {name: array for name, array in folder.weights.items() if name not in made_anew}
+        network = replace(folder, weights=weights)
+        networks.append(InitialNetwork(path, network, (*ignored, *account.notes)))
     return networks
 
 

@@ -109,9 +109,7 @@ def test_what_is_not_there_is_refused(make_pair, write_hf, tmp_path, component, 
 
 
 def test_a_bert_is_asked_what_it_shall_start():
-    with pytest.raises(
-        ValueError, match="a BERT can start either network; convert it with --component"
-    ):
+    with pytest.raises(ValueError, match="a BERT can start either network; say which"):
         read_networks(GOLDEN / "bert")
     networks = read_networks(GOLDEN / "bert", "both")
     assert list(networks) == ["discriminator", "generator"]
