@@ -27,22 +27,22 @@ def draw_tokens(logits: tf.Tensor, uniform: tf.Tensor, temperature: float = 1.0)
     return tf.argmax(noisy, axis=-1, output_type=tf.int32)
 
 
-def unigram_tokens(masked: MaskedBatch, uniform: tf.Tensor) -> tf.Tensor:
-    """Draws one token a slot from how often tokens are masked at all, blind to the context.
-
-    The frequencies are those of the batch itself: a slot gets the original of a random slot.
+def unigram_tokens(id_counts: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
+    """Draws tokens as often as they are masked at all, blind to the context.
 
     Args:
-      masked: the batch.
+      id_counts: float32 [V], how often each id is masked; in the *global* batch, so that the same
+        is drawn on any number of replicas.
       uniform: float32 [B, M] in [0, 1), the noise.
 
     Returns:
       int32 [B, M].
     """
-    used = tf.reshape(masked.weights, [-1])
-    used_first = tf.argsort(used, direction="DESCENDING", stable=True)
-    choice = tf.cast(uniform * tf.reduce_sum(used), tf.int32)
-    return tf.gather(tf.reshape(masked.labels, [-1]), tf.gather(used_first, choice))
+    ends = tf.cumsum(id_counts)
+    # The product may round up to the end itself.
+    places = tf.minimum(uniform * ends[-1], ends[-1] - 1.0)
+    drawn = tf.searchsorted(ends, tf.reshape(places, [-1]), side="right")
+    return tf.reshape(drawn, uniform.shape)
 
 
 def corrupt(masked: MaskedBatch, drawn_ids: tf.Tensor) -> CorruptedBatch:

@@ -303,8 +303,9 @@ class Evaluator(orbit.AbstractEvaluator):
     def _replica_step(self, batch: Any, index: tf.Tensor) -> Sums:
         key = _replica_key(step_seed(self._seed, index), self._batch_size)
         prepared, counts = self._objective.prepare(batch, key)
-        sums = self._objective.loss(prepared, counts, key, training=False)[1]
         context = tf.distribute.get_replica_context()
+        counts = context.all_reduce(tf.distribute.ReduceOp.SUM, counts)
+        sums = self._objective.loss(prepared, counts, key, training=False)[1]
         return context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
 
 

@@ -87,7 +87,7 @@ class Electra(tf.Module):
           key: which rows of which global batch they are.
 
         Returns:
-          The masked rows, and float32 counts: masked_tokens, real_tokens.
+          The masked rows, and float32 counts: masked_tokens, real_tokens, and masked_ids [V].
         """
         masked = mask(
             batch,
@@ -100,6 +100,11 @@ class Electra(tf.Module):
         counts = {
             "masked_tokens": tf.reduce_sum(masked.weights),
             "real_tokens": tf.reduce_sum(real),
+            "masked_ids": tf.math.unsorted_segment_sum(
+                tf.reshape(masked.weights, [-1]),
+                tf.reshape(masked.labels, [-1]),
+                self._config.generator.vocab_size,
+            ),
         }
         return masked, counts
 
@@ -159,13 +164,15 @@ class Electra(tf.Module):
             + objective.discriminator_weight * discriminator_loss
         )
         sums = electra_sums(masked, guesses, corrupted, judgements)
-        blind = no_unigram_sums() if training else self._judge_unigrams(masked, key)
+        blind = no_unigram_sums() if training else self._judge_unigrams(masked, counts, key)
         return loss, sums | blind
 
-    def _judge_unigrams(self, masked: MaskedBatch, key: StepKey) -> dict[str, tf.Tensor]:
+    def _judge_unigrams(
+        self, masked: MaskedBatch, counts: dict[str, tf.Tensor], key: StepKey
+    ) -> dict[str, tf.Tensor]:
         """What the discriminator makes of tokens that were drawn by frequency alone."""
         noise = drawing_noise(key, masked.positions.shape)
-        corrupted = corrupt(masked, unigram_tokens(masked, noise))
+        corrupted = corrupt(masked, unigram_tokens(counts["masked_ids"], noise))
         hidden = self.discriminator(
             corrupted.input_ids,
             corrupted.segment_ids,

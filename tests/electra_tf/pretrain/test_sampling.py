@@ -124,11 +124,8 @@ def test_corrupting_works_in_a_graph_of_fixed_shape(masked):
         np.testing.assert_array_equal(compiled, eager)
 
 
-def test_unigram_tokens_are_originals_of_used_slots_as_often_as_they_occur():
-    labels = tf.constant([[7, 7, 9, 0], [7, 8, 0, 0]])
-    weights = tf.constant([[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0]])
-    empty = tf.zeros([2, 4], tf.int32)
-    masked = MaskedBatch(empty, empty, empty, labels, weights, empty)
-    uniform = tf.constant([[0.0, 0.24, 0.26, 0.5], [0.74, 0.76, 0.99, 0.9999999]])
-    drawn = unigram_tokens(masked, uniform).numpy()
-    assert drawn.tolist() == [[7, 7, 7, 7], [7, 8, 8, 8]]
+def test_unigram_tokens_are_drawn_as_often_as_they_are_masked():
+    id_counts = tf.constant([0.0, 2.0, 0.0, 1.0, 1.0, 0.0])
+    uniform = tf.constant([[0.0, 0.24, 0.49, 0.5], [0.74, 0.76, 0.99, 1.0 - 2.0**-24]])
+    drawn = unigram_tokens(id_counts, uniform).numpy()
+    assert drawn.tolist() == [[1, 1, 1, 3], [3, 4, 4, 4]]
