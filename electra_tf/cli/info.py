@@ -12,7 +12,7 @@ from electra_tf.cli.display import show_table
 
 def info(
     path: Annotated[
-        Path, typer.Argument(help="A run, records, a vocab.txt, a model of any format.")
+        Path, typer.Argument(help="A run, records, a vocabulary, a model of any format.")
     ],
 ) -> None:
     """Tell what a path is and what it holds.

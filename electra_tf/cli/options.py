@@ -26,7 +26,10 @@ RecordsConfigFile = Annotated[
 ]
 Vocab = Annotated[
     Path | None,
-    typer.Option("--vocab", help="A BERT vocab.txt. Default: one built from the corpus."),
+    typer.Option(
+        "--vocab",
+        help="A BERT vocab.txt, or a SentencePiece .model. Default: built from the corpus.",
+    ),
 ]
 TextArgument = Annotated[str, typer.Argument(help="The text; - reads it from standard input.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]

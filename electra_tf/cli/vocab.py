@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -25,13 +25,36 @@ def build(
     config: Annotated[Path, typer.Option("--config", help="Size and folding.")] = CONFIGS
     / "corpus"
     / "default.yaml",
+    kind: Annotated[
+        Literal["wordpiece", "sentencepiece"],
+        typer.Option("--kind", help="WordPiece, or a SentencePiece model (unigram)."),
+    ] = "wordpiece",
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            "--coverage",
+            min=0.5,
+            max=1.0,
+            help="Share of the text that single characters cover; rarer ones become [UNK]. "
+            "Default: 1, with SentencePiece 0.9995.",
+        ),
+    ] = None,
     overrides: Set = None,
 ) -> None:
-    """Build a WordPiece vocabulary from a corpus.
+    """Build a vocabulary from a corpus.
 
-    Example:
+    WordPiece takes the characters by frequency, then pieces of Latin
+    words and numbers. SentencePiece is trained on a sample of some ten
+    million characters, which takes minutes.
+
+    Examples:
 
       electra-tf vocab build --corpus texts/ --set vocab_size=21128 --out vocab.txt
+
+      electra-tf vocab build --corpus texts/ --coverage 0.9999 --out vocab.txt
+
+      electra-tf vocab build --kind sentencepiece --corpus texts/ --set vocab_size=32000 \\
+          --out spiece.model
     """
     from electra_tf.config import RecordsConfig, load_config
 
@@ -41,7 +64,7 @@ def build(
     from electra_tf.workflows.records import make_vocabulary
 
     with Display() as display:
-        make_vocabulary(how, corpus or ["demo"], out, display.progress)
+        make_vocabulary(how, corpus or ["demo"], out, display.progress, kind, coverage)
     show_table(str(out), describe(out))
 
 

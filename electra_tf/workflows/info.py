@@ -26,12 +26,12 @@ def describe(path: str | Path) -> Facts:
         return _records(path)
     if (path / CONFIG).is_file() and (path / METRICS).is_file():
         return _run(path)
-    if path.is_file() and path.suffix == ".txt":
+    if path.is_file() and path.suffix in (".txt", ".model"):
         return _vocabulary(path)
     try:
         return describe_model(path)
     except NothingKnown as error:
-        raise ValueError(f"{error}; `info` also knows folders of records, and vocab.txt") from None
+        raise ValueError(f"{error}; `info` also knows records and vocabularies") from None
 
 
 def _records(path: Path) -> Facts:
@@ -78,4 +78,9 @@ def _run(path: Path) -> Facts:
 
 def _vocabulary(path: Path) -> Facts:
     vocabulary = load_vocabulary(path)
-    return {"what": "vocabulary", "tokens": f"{vocabulary.size:,}", "sha256": vocabulary.sha256}
+    kind = "SentencePiece" if vocabulary.sentencepiece_model else "WordPiece"
+    return {
+        "what": f"vocabulary, {kind}",
+        "tokens": f"{vocabulary.size:,}",
+        "sha256": vocabulary.sha256,
+    }

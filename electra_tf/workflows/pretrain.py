@@ -91,7 +91,8 @@ def pretrain_from_text(
       folder: the run folder.
       listener: who shows training.
       progress: told while records are built.
-      vocabulary_file: a BERT `vocab.txt`; None = one is built from the corpus.
+      vocabulary_file: a BERT `vocab.txt` or a SentencePiece model; None = one is built from the
+        corpus.
       init_from: models to start from.
 
     Returns:

@@ -7,13 +7,19 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from chinese.documents import Document, OnBadText, ReadCounts
 from chinese.segmentation import Segmenter, make_segmenter
-from chinese.vocab import Vocabulary, build_vocabulary, load_vocabulary, save_vocabulary
+from chinese.vocab import (
+    Vocabulary,
+    build_sentencepiece,
+    build_vocabulary,
+    load_vocabulary,
+    save_vocabulary,
+)
 from electra_tf.config import RecordsConfig
 from electra_tf.data import build_report
 from electra_tf.data.manifest import (
@@ -38,32 +44,50 @@ from electra_tf.workflows.record_workers import BlockCounts, build_blocks, cut_i
 
 __all__ = ["DEMO", "Progress", "build_facts", "build_records", "corpus_paths", "make_vocabulary"]
 
+VocabularyKind = Literal["wordpiece", "sentencepiece"]
+
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def make_vocabulary(
-    config: RecordsConfig, corpus: Sequence[str], out: str | Path, progress: Progress
+    config: RecordsConfig,
+    corpus: Sequence[str],
+    out: str | Path,
+    progress: Progress,
+    kind: VocabularyKind = "wordpiece",
+    character_coverage: float | None = None,
 ) -> Vocabulary:
     """Builds a vocabulary from a corpus and writes it.
 
     Args:
       config: size and folding.
       corpus: files, folders, globs, or `demo`; with or without weights.
-      out: the file to write.
+      out: the file to write; a SentencePiece model is told by `.model` at its end.
       progress: told after every document.
+      kind: WordPiece, or a SentencePiece model, which is trained on some ten million characters.
+      character_coverage: in (0, 1], the share of the text that single characters must cover; None =
+        all of it, or 0.9995 for SentencePiece. Rarer characters become [UNK].
 
     Returns:
       The vocabulary.
 
     Raises:
-      ValueError: no such corpus, an empty one, text that cannot be read, or the file exists.
+      ValueError: no such corpus, an empty one, text that cannot be read, a name that tells the
+        other kind, or the file exists.
     """
     out = Path(out)
     if out.exists():
         raise ValueError(f"{out}: exists already; give another --out, or remove it")
+    if (out.suffix == ".model") != (kind == "sentencepiece"):
+        raise ValueError(
+            f"{out}: the name of a SentencePiece model ends with .model, that of a WordPiece "
+            f"vocabulary does not (vocab.txt); change --out or --kind"
+        )
     text = Corpus(corpus, "refuse", config.seed)
     text.mix(progress)
-    vocabulary = _vocabulary_of(config, _told(text, ReadCounts(), "words counted", progress), text)
+    told = {"wordpiece": "words counted", "sentencepiece": "text read, then trained on for minutes"}
+    documents = _told(text, ReadCounts(), told[kind], progress)
+    vocabulary = _vocabulary_of(config, documents, text, kind, character_coverage)
     out.parent.mkdir(parents=True, exist_ok=True)
     save_vocabulary(vocabulary, out)
     return vocabulary
@@ -285,14 +309,20 @@ def _told(
 
 
 def _vocabulary_of(
-    config: RecordsConfig, documents: Iterable[Document], text: Corpus
+    config: RecordsConfig,
+    documents: Iterable[Document],
+    text: Corpus,
+    kind: VocabularyKind = "wordpiece",
+    character_coverage: float | None = None,
 ) -> Vocabulary:
     lines = (line for document in documents for line in document)
     first = next(lines, None)
     if first is None:
         raise ValueError(f"corpus {' '.join(text.paths[:3])}: holds no text")
     lines = (line for part in ([first], lines) for line in part)
-    return build_vocabulary(lines, config.vocab_size, config.lower_case, config.strip_accents)
+    options = {} if character_coverage is None else {"character_coverage": character_coverage}
+    build = build_sentencepiece if kind == "sentencepiece" else build_vocabulary
+    return build(lines, config.vocab_size, config.lower_case, config.strip_accents, **options)
 
 
 def vocabulary_file_name(vocabulary: Vocabulary) -> str:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from chinese.vocab import (
     SPECIAL_TOKENS,
     Vocabulary,
+    _sample,
     build_sentencepiece,
     build_vocabulary,
     check_vocabulary,
@@ -140,6 +141,18 @@ def test_sentencepiece_is_trained_saved_and_loaded(tmp_path):
     assert loaded.sha256 == hashlib.sha256(vocabulary.sentencepiece_model).hexdigest()
     assert check_vocabulary(loaded, lines).num_unknown == 0
     assert check_vocabulary(loaded, ["中国龘"])[1:] == (1, 1 / 2, (("龘", 1),))
+
+
+def test_sentencepiece_looks_at_a_sample_of_a_long_text():
+    lines = [f"第{number}行是中国人民的生活。" for number in range(1000)]
+    total = sum(map(len, lines))
+    assert _sample(lines, total) == lines
+    some = _sample(lines, total // 3)
+    assert total / 8 < sum(map(len, some)) <= total / 3
+    assert some == sorted(some, key=lines.index) == _sample(iter(lines), total // 3)
+    assert abs(sum(map(lines.index, some)) / len(some) - 500) < 100, "all from one end"
+    assert _sample(["中" * 100], 10) == ["中" * 100]
+    assert build_sentencepiece(lines, 60, max_characters=2000) != build_sentencepiece(lines, 60)
 
 
 def test_bad_sentencepiece_is_refused(tmp_path):

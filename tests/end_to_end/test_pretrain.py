@@ -404,6 +404,26 @@ def test_each_part_works_alone_with_a_given_vocabulary(place):
     assert "holds finished records already" in done.stderr
 
 
+@pytest.mark.slow
+def test_a_sentencepiece_model_and_packed_rows_go_the_whole_way(place):
+    corpus, model = place / "corpus.txt", place / "zh.model"
+    build = ("vocab", "build", "--kind", "sentencepiece", "--set", "vocab_size=150")
+    run(*build, "--corpus", corpus, "--out", model)
+    records, out = place / "packed pieces", place / "run of pieces"
+    knobs = ("--set", "max_length=32", "--set", "packed=true")
+    run("records", "build", "--corpus", corpus, "--vocab", model, "--out", records, *knobs)
+    split = json.loads((records / "manifest.json").read_text(encoding="utf-8"))["train"]
+    assert split["sequences"] > split["examples"]
+    run_alone("pretrain", "--records", records, "--out", out, *sets())
+    for network in ("encoder", "generator"):
+        assert (out / network / "spiece.model").read_bytes() == model.read_bytes()
+    events = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    losses = [event["loss"] for event in events if event["kind"] == "evaluation"]
+    assert losses[-1] < losses[0]
+    assert "今天" in run("detect", out, "今天天气很好").stdout
+    assert run("fill-mask", out, "今天[MASK]气很好").stdout
+
+
 def test_several_paths_may_follow_one_corpus(place):
     for name in "ab":
         (place / f"{name}.txt").write_text("\n\n".join(SENTENCES * 50), encoding="utf-8")

@@ -203,6 +203,43 @@ def test_vocab_check_tells_what_a_text_lacks(place, tmp_path):
     assert "bad.txt:2: " in run("vocab", "check", tmp_path / "bad.txt", code=1).stderr
 
 
+def test_vocab_build_covers_as_much_as_is_asked(place, tmp_path):
+    # 龘 stands there once among 600 characters.
+    text = tmp_path / "text.txt"
+    text.write_text("我爱北京" * 150 + "龘", encoding="utf-8")
+    for coverage, has_it in ((0.99, False), (1.0, True)):
+        out = tmp_path / f"{coverage}.txt"
+        run("vocab", "build", "--corpus", text, "--coverage", coverage, "--out", out)
+        assert ("龘" in out.read_text(encoding="utf-8")) == has_it
+        assert "京" in out.read_text(encoding="utf-8")
+
+
+def test_a_sentencepiece_model_is_trained_described_and_used(place, tmp_path):
+    model, records = tmp_path / "zh.model", tmp_path / "records"
+    build = ("vocab", "build", "--corpus", place / "corpus.txt", "--set", "vocab_size=200")
+    shown = run(*build, "--kind", "sentencepiece", "--out", model).stdout
+    assert "vocabulary, SentencePiece" in shown
+    assert run("info", model).stdout == shown
+    checked = run("vocab", "check", model, "--corpus", place / "corpus.txt").stdout
+    assert "SentencePiece" in checked
+    assert "0 of " in checked
+    text = ("--corpus", place / "corpus.txt", "--set", "max_length=32", "--set", "packed=true")
+    run("records", "build", *text, "--vocab", model, "--out", records)
+    assert (records / "spiece.model").read_bytes() == model.read_bytes()
+    assert "defect" not in run("records", "verify", records).stdout
+    assert "中国" in run("records", "show", records, "--mask-rate", 0.0).stdout
+
+
+def test_a_vocabulary_is_named_as_its_kind_and_never_overwritten(place, tmp_path):
+    build = ("vocab", "build", "--corpus", place / "corpus.txt", "--out")
+    for name, kind in (("zh.model", "wordpiece"), ("zh.txt", "sentencepiece")):
+        error = run(*build, tmp_path / name, "--kind", kind, code=1).stderr
+        assert f"{name}: the name of a SentencePiece model ends with .model" in error
+        assert not (tmp_path / name).exists()
+    vocab = place / "records/vocab.txt"
+    assert "vocab.txt: exists already" in run(*build, vocab, code=1).stderr
+
+
 def test_import_turns_records_of_the_reference_into_ours(place, tmp_path):
     vocab = place / "records/vocab.txt"
     tokens = vocab.read_text(encoding="utf-8").split("\n")
@@ -242,6 +279,7 @@ def write_reference_records(folder, cls_id, sep_id, first_id, count):
 
 COMMANDS = [
     ["records", "import"],
+    ["vocab", "build"],
     ["vocab", "check"],
     ["records", "verify"],
     ["records", "show"],
