@@ -52,7 +52,7 @@ def initial_networks(given: str | Path) -> list[InitialNetwork]:
         made_anew = {name for names in account.missing.values() for name in names}
         weights = {name: array for name, array in folder.weights.items() if name not in made_anew}
         network = replace(folder, weights=weights)
-        networks.append(InitialNetwork(path, network, (*ignored, *account.notes)))
+        networks.append(InitialNetwork(str(given), network, (*ignored, *account.notes)))
     return networks
 
 

@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "exchange"
 
 def test_a_bert_starts_the_network_that_is_named_behind_it():
     (discriminator,) = initial_networks(f"{GOLDEN / 'bert'}:discriminator")
-    assert discriminator.origin == str(GOLDEN / "bert")
+    assert discriminator.origin == f"{GOLDEN / 'bert'}:discriminator"
     config = discriminator.folder.config
     backbone = embedding_shapes(config) | encoder_shapes(config)
     assert discriminator.folder.weights.keys() == backbone.keys()
