@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from electra_tf.config import EncoderConfig
-from electra_tf.network.dense import Dense, Precision, layer_norm, matmul
+from electra_tf.network.dense import Dense, LayerNorm, Precision, matmul
 from electra_tf.network.dropout import dropout
 from electra_tf.network.weights import truncated_normal
 
@@ -64,12 +64,12 @@ class SelfAttention(keras.layers.Layer):
         self.key = Dense(size, size, initializer, precision, "key")
         self.value = Dense(size, size, initializer, precision, "value")
         self.output_dense = Dense(size, size, initializer, precision, "output")
-        self.layer_norm = layer_norm(config.layer_norm_epsilon)
+        self.layer_norm = LayerNorm(size, config.layer_norm_epsilon)
 
     def build(self) -> None:
         for dense in (self.query, self.key, self.value, self.output_dense):
             dense.build()
-        self.layer_norm.build((None, None, self.config.hidden_size))
+        self.layer_norm.build()
 
     def call(
         self, hidden: tf.Tensor, padding: tf.Tensor, dropout_seed: tf.Tensor | None = None

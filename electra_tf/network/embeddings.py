@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from electra_tf.config import EncoderConfig
-from electra_tf.network.dense import layer_norm
+from electra_tf.network.dense import LayerNorm
 from electra_tf.network.dropout import dropout
 from electra_tf.network.weights import truncated_normal
 
@@ -48,7 +48,7 @@ class Embeddings(keras.layers.Layer):
             raise ValueError("vocab_size is null; fill it from the vocabulary before building")
         self.config = config
         self.initializer = truncated_normal(config.initializer_stddev, seed)
-        self.layer_norm = layer_norm(config.layer_norm_epsilon)
+        self.layer_norm = LayerNorm(config.embedding_size, config.layer_norm_epsilon)
         self.build()
 
     def build(self) -> None:
@@ -58,7 +58,7 @@ class Embeddings(keras.layers.Layer):
             "position_embeddings", config.max_position_embeddings
         )
         self.token_type_embeddings = self._table("token_type_embeddings", config.type_vocab_size)
-        self.layer_norm.build((None, None, config.embedding_size))
+        self.layer_norm.build()
 
     def call(
         self,

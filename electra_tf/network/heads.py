@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from electra_tf.config import EncoderConfig
-from electra_tf.network.dense import Dense, Precision, gelu, layer_norm, matmul
+from electra_tf.network.dense import Dense, LayerNorm, Precision, affine, gelu
 from electra_tf.network.embeddings import Embeddings
 from electra_tf.network.weights import glorot_uniform, truncated_normal, weights_beside
 
@@ -41,12 +41,12 @@ class MaskedLMHead(keras.layers.Layer):
         self.dense = Dense(
             config.hidden_size, config.embedding_size, initializer, precision, "dense"
         )
-        self.layer_norm = layer_norm(config.layer_norm_epsilon)
+        self.layer_norm = LayerNorm(config.embedding_size, config.layer_norm_epsilon)
         self.build()
 
     def build(self) -> None:
         self.dense.build()
-        self.layer_norm.build((None, None, self.config.embedding_size))
+        self.layer_norm.build()
         rows = self.embeddings.config.vocab_size
         self.output_bias = self.add_weight(shape=(rows,), initializer="zeros", name="output_bias")
 
@@ -61,8 +61,8 @@ class MaskedLMHead(keras.layers.Layer):
         """
         values = self.layer_norm(gelu(self.dense(hidden)))
         table = tf.convert_to_tensor(self.embeddings.word_embeddings)
-        logits = matmul(values, table, self.precision, transpose_right=True)
-        return logits + tf.convert_to_tensor(self.output_bias)
+        bias = tf.convert_to_tensor(self.output_bias)
+        return affine(values, table, bias, self.precision, transpose_kernel=True)
 
     @property
     def own_weights(self) -> list[keras.Variable]:

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from electra_tf.config import EncoderConfig
 from electra_tf.network.attention import SelfAttention
-from electra_tf.network.dense import Dense, Precision, gelu, layer_norm
+from electra_tf.network.dense import Dense, LayerNorm, Precision, gelu
 from electra_tf.network.dropout import dropout
 from electra_tf.network.weights import truncated_normal
 
@@ -28,12 +28,12 @@ class FeedForward(keras.layers.Layer):
         outer, inner = config.hidden_size, config.intermediate_size
         self.intermediate = Dense(outer, inner, initializer, precision, "intermediate")
         self.output_dense = Dense(inner, outer, initializer, precision, "output")
-        self.layer_norm = layer_norm(config.layer_norm_epsilon)
+        self.layer_norm = LayerNorm(outer, config.layer_norm_epsilon)
 
     def build(self) -> None:
         self.intermediate.build()
         self.output_dense.build()
-        self.layer_norm.build((None, None, self.config.hidden_size))
+        self.layer_norm.build()
 
     def call(self, hidden: tf.Tensor, dropout_seed: tf.Tensor | None = None) -> tf.Tensor:
         """Works on each token alone.

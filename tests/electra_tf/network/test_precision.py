@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.network.dense import gelu, layer_norm, matmul
+from electra_tf.network.dense import LayerNorm, gelu, matmul
 from electra_tf.network.embeddings import Embeddings
 from electra_tf.network.encoder import Encoder
 
@@ -96,12 +96,52 @@ def test_gelu_is_that_of_the_error_function():
 
 
 def test_layer_norm_works_with_the_smallest_spreads():
-    layer = layer_norm(1e-12)
-    layer.build((None, 4))
+    layer = LayerNorm(4, 1e-12)
+    layer.build()
     spread = np.array([[1.0, -1.0, 1.0, -1.0]], np.float32)
     for scale in (1.0, 1e-3, 1e-5):
         np.testing.assert_allclose(layer(spread * scale), spread, rtol=1e-2)
     np.testing.assert_array_equal(layer(np.full((1, 4), 0.5, np.float32)), 0.0)
+
+
+def gradients_of(function, arguments, upstream):
+    with tf.GradientTape() as tape:
+        tape.watch(arguments)
+        values = function(*arguments)
+    return [values, *tape.gradient(values, arguments, upstream)]
+
+
+def test_the_gradient_of_gelu_is_that_of_its_formula():
+    values = tf.constant(np.linspace(-6, 6, 97), tf.float32)
+    upstream = tf.reverse(values, [0]) + 1.0
+    found = gradients_of(gelu, [values], upstream)
+    expected = gradients_of(
+        lambda x: 0.5 * x * (1.0 + tf.math.erf(x / tf.sqrt(2.0))), [values], upstream
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_gradients_of_layer_norm_are_those_of_its_formula():
+    rng = np.random.default_rng(1)
+    values, upstream = (tf.constant(rng.normal(size=(2, 3, 5)), tf.float32) for _ in range(2))
+    layer = LayerNorm(5, 1e-3)
+    layer.build()
+    layer.gamma.assign(rng.normal(size=5))
+    layer.beta.assign(rng.normal(size=5))
+
+    def formula(x, gamma, beta):
+        mean, variance = tf.nn.moments(x, axes=[-1], keepdims=True)
+        return (x - mean) / tf.sqrt(variance + 1e-3) * gamma + beta
+
+    weights = [tf.convert_to_tensor(w) for w in (layer.gamma, layer.beta)]
+    expected = gradients_of(formula, [values, *weights], upstream)
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        normal = layer(values)
+    watched = [values, layer.gamma.value, layer.beta.value]
+    found = [normal, *tape.gradient(normal, watched, upstream)]
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 def test_dynamic_lengths_are_served_by_one_graph(graphs, batch):

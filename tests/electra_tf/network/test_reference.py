@@ -17,7 +17,7 @@ import tensorflow as tf
 from electra_tf.encoder_folder import embedding_shapes, encoder_shapes, head_shapes
 from electra_tf.exchange.name_rules import google_discriminator, google_generator
 from electra_tf.network.attention import padding_scores
-from electra_tf.network.dense import gelu, layer_norm
+from electra_tf.network.dense import LayerNorm, gelu
 from electra_tf.network.embeddings import Embeddings
 from electra_tf.network.encoder import Encoder
 from electra_tf.network.heads import MaskedLMHead, ReplacedTokenHead
@@ -184,8 +184,8 @@ def test_variants_with_and_without_projection_agree(make_config, variant, embedd
 def test_gelu_and_layer_norm_are_those_of_the_reference():
     arrays = np.load(FOLDER / "small_operations.npz")
     np.testing.assert_allclose(gelu(arrays["gelu_in"]), arrays["gelu_out"], atol=1e-6)
-    layer = layer_norm(1e-12)
-    layer.build((None, 8))
+    layer = LayerNorm(8, 1e-12)
+    layer.build()
     np.testing.assert_allclose(layer(arrays["layer_norm_in"]), arrays["layer_norm_out"], atol=1e-5)
 
 
