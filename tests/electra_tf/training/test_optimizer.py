@@ -169,7 +169,8 @@ def test_a_rate_of_0_moves_no_weight_but_both_moments(name):
     optimizer.apply([tf.constant([0.5])], tf.constant(0.0), tf.constant(0))
     assert float(model.named["kernel"][0]) == 2.0
     np.testing.assert_allclose(optimizer.first_moments["model/kernel"], [0.05], rtol=1e-6)
-    np.testing.assert_allclose(optimizer.second_moments["model/kernel"], [0.00025], rtol=1e-5)
+    # 1 - 0.999 in 32 bits; the update makes up for it.
+    np.testing.assert_allclose(optimizer.second_moments["model/kernel"], [0.00025], rtol=2e-5)
 
 
 @pytest.mark.parametrize(
