@@ -19,6 +19,7 @@ TRADES = {"electra_tf.network", "electra_tf.training", "electra_tf.data"}
 EXCHANGE = {
     "electra_tf.exchange",
     "electra_tf.exchange.name_rules",
+    "electra_tf.exchange.moments",
     "electra_tf.exchange.google_tf1",
 }
 TENSORFLOW = {"tensorflow", "keras", "numpy"}
@@ -40,6 +41,7 @@ LAW = {
     "electra_tf.pretrain": (GROUND | TRADES, {*TENSORFLOW, "orbit"}),
     # Without TensorFlow, so that most conversions and `info` start at once.
     "electra_tf.exchange": (GROUND, {"numpy", "safetensors"}),
+    "electra_tf.exchange.moments": (GROUND | EXCHANGE, TENSORFLOW),
     "electra_tf.exchange.google_tf1": (GROUND | EXCHANGE, TENSORFLOW),
     "electra_tf.exchange.name_rules": (set(), set()),
     "electra_tf.workflows": (

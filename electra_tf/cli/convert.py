@@ -45,6 +45,9 @@ def convert(
     vocab: Annotated[
         Path | None, typer.Option("--vocab", help="A vocab.txt, if none lies beside the source.")
     ] = None,
+    with_optimizer: Annotated[
+        bool, typer.Option("--with-optimizer", help="To tf1: Adam's moments and the step, too.")
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a folder of this format.")
     ] = False,
@@ -62,7 +65,7 @@ def convert(
     from electra_tf.workflows import convert as workflow
 
     conversion = workflow.convert(
-        source, target.value, out, component and component.value, pair, vocab, force
+        source, target.value, out, component and component.value, pair, vocab, force, with_optimizer
     )
     for kind, account in conversion.accounts.items():
         _show(kind, account)

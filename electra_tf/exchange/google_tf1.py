@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.encoder_folder import EncoderFolder, Kind, to_json
+from electra_tf.encoder_folder import Kind, to_json
 from electra_tf.exchange.huggingface import hugging_face_config
+from electra_tf.exchange.moments import Folders, Moments
 from electra_tf.exchange.name_rules import (
     BERT_IGNORED,
     GOOGLE_IGNORED,
@@ -34,6 +35,11 @@ from electra_tf.exchange.tokenizer_files import (
 from electra_tf.exchange.translate import Source
 
 PREFIX = "model.ckpt"
+# What is written; what is read may have other roots.
+TABLES: Mapping[Kind, NameTable] = {
+    "discriminator": google_discriminator(),
+    "generator": google_generator(),
+}
 CONFIGS: Mapping[Kind, str] = {
     "discriminator": "discriminator.json",
     "generator": "generator.json",
@@ -74,12 +80,13 @@ def open_google_tf1(prefix: Path) -> Source:
 
     def read(name: str) -> np.ndarray:
         try:
-            return reader.get_tensor(name).astype(np.float32, copy=False)
+            array = np.asarray(reader.get_tensor(name))
         except _UNREADABLE as error:
             raise ValueError(
                 f"{prefix}: {name} cannot be read ({_first_line(error)}); a data file is cut or "
                 f"missing, fetch it again"
             ) from None
+        return array if array.dtype.kind == "i" else array.astype(np.float32, copy=False)
 
     family, tables = _tables(shapes, prefix)
     files = sorted(f for f in prefix.parent.glob(f"{prefix.name}.*") if f.suffix != ".meta")
@@ -142,26 +149,36 @@ def _read_configs(
 # --- writing ---------------------------------------------------------------------------------
 
 
-def write_google_tf1(path: Path, folders: Mapping[Kind, EncoderFolder]) -> None:
+def write_google_tf1(path: Path, folders: Folders, moments: Moments | None = None) -> None:
     """Writes one network, or both over one block of embeddings, as HFL publishes them.
 
     Args:
       path: an empty folder.
       folders: the networks; two must share their embeddings.
+      moments: of Adam; with them and a `global_step` the reference's trainer goes on from here.
     """
-    tables: dict[Kind, NameTable] = {
-        "discriminator": google_discriminator(),
-        "generator": google_generator(),
-    }
-    arrays = {
-        tables[kind].to_theirs(ours).theirs: array
-        for kind, folder in folders.items()
-        for ours, array in folder.weights.items()
-    }
-    save_bundle(path / PREFIX, arrays)
+    arrays = _under_their_names({kind: folder.weights for kind, folder in folders.items()})
+    prefix = path / PREFIX
+    if moments is not None:
+        for slot, networks in moments.slots.items():
+            their_slots = _under_their_names(networks)
+            arrays |= {f"{name}/{slot}": array for name, array in their_slots.items()}
+        arrays["global_step"] = np.asarray(moments.step, np.int64)
+        prefix = path / f"{PREFIX}-{moments.step}"
+    save_bundle(prefix, arrays)
     for kind, folder in folders.items():
         (path / CONFIGS[kind]).write_bytes(to_json(hugging_face_config(folder)))
     write_vocabulary(path, next(iter(folders.values())))
+
+
+def _under_their_names(
+    networks: Mapping[Kind, Mapping[str, np.ndarray]],
+) -> dict[str, np.ndarray]:
+    return {
+        TABLES[kind].to_theirs(ours).theirs: array
+        for kind, arrays in networks.items()
+        for ours, array in arrays.items()
+    }
 
 
 def save_bundle(prefix: Path, arrays: Mapping[str, np.ndarray]) -> None:

@@ -233,7 +233,7 @@ Reasons = tuple[tuple[str, str], ...]
 
 GOOGLE_IGNORED: Reasons = (
     (r"global_step", "the step counter"),
-    (r".*/adam_[mv]", "moments of Adam; an encoder folder holds weights"),
+    (r".*/adam_[mv]", "moments of Adam; only --to tf1 --with-optimizer keeps them"),
     (r"generator_predictions/temperature", "a stray number of released checkpoints, never used"),
     (r"task_specific/.*", "head of a fine-tuned task"),
 )

@@ -29,7 +29,7 @@ class Source:
       path: where it lies.
       files: the files it consists of, for provenance.
       shapes: their name → shape.
-      read: their name → float32 array.
+      read: their name → float32 array; numbers that are no weights may be integers.
       tables: the networks it holds → their names.
       ignored: names that are left behind, and why.
       configs: network → what a JSON beside it says.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from electra_tf.config import PretrainConfig, load_config
 from electra_tf.encoder_folder import (
     OWN_FILES,
     PROVENANCE_FILE,
@@ -18,8 +20,13 @@ from electra_tf.encoder_folder import (
     write_files,
 )
 from electra_tf.exchange import huggingface
+from electra_tf.exchange.recognise import recognise
+from electra_tf.pretrain.run_folder import CHECKPOINTS, CONFIG
 from electra_tf.whole_folder import whole_folder
-from electra_tf.workflows.models import Account, Component, Network, read_networks
+from electra_tf.workflows.models import Account, Component, Network, open_foreign, read_networks
+
+if TYPE_CHECKING:
+    from electra_tf.exchange.moments import Moments
 
 Target = Literal["encoder", "hf", "tf1"]
 TARGETS: tuple[Target, ...] = get_args(Target)
@@ -44,7 +51,7 @@ class _Writer(NamedTuple):
 
     what: str
     own_files: tuple[str, ...]
-    write: Callable[[Path, Folders], None]
+    write: Callable[[Path, Folders, Moments | None], None]
 
 
 def convert(
@@ -55,6 +62,7 @@ def convert(
     other: str | Path | None = None,
     vocabulary: str | Path | None = None,
     overwrite: bool = False,
+    with_optimizer: bool = False,
 ) -> Conversion:
     """Converts a model.
 
@@ -63,11 +71,16 @@ def convert(
       target: the format to write.
       out: the folder to write.
       overwrite: replace a folder of this format that stands there.
+      with_optimizer: write Adam's moments and the step too; from a run or a TensorFlow 1
+        checkpoint that has them, to TensorFlow 1.
 
     Raises:
-      ValueError: as `read_networks`; the target exists or cannot hold the model.
+      ValueError: as `read_networks`; the target exists or cannot hold the model; there are no
+        moments.
       OSError: the disk is full; what stood at `out` still stands there.
     """
+    if with_optimizer and target != "tf1":
+        raise ValueError(f"--with-optimizer: only tf1 holds Adam's moments, {target} does not")
     writer = _writer(target)
     out = Path(out)
     if out.exists() and not overwrite:
@@ -75,8 +88,30 @@ def convert(
     with whole_folder(out, overwrite, writer.own_files, writer.what) as new:
         networks = read_networks(source, component, other, vocabulary)
         folders = {kind: _with_provenance(network, source) for kind, network in networks.items()}
-        writer.write(new, folders)
+        writer.write(new, folders, _read_moments(source, folders) if with_optimizer else None)
     return Conversion(out, {kind: network.account for kind, network in networks.items()})
+
+
+def _read_moments(source: str | Path, folders: Folders) -> Moments:
+    """Adam's moments of a run, or of a TensorFlow 1 checkpoint that has them."""
+    from electra_tf.exchange.moments import moments_of_bundle, moments_of_run
+
+    path = Path(source)
+    if (path / CONFIG).is_file():
+        optimizer = load_config(PretrainConfig, path / CONFIG).optimizer.name
+        if optimizer != "electra_adam":
+            raise ValueError(
+                f"{path}: was trained with {optimizer}; the reference's trainer would read its "
+                f"moments as those of electra_adam, so leave out --with-optimizer"
+            )
+        return moments_of_run(path / CHECKPOINTS, folders)
+    found = recognise(path)
+    if [model.format for model in found] == ["google_tf1"]:
+        with contextlib.ExitStack() as stack:
+            return moments_of_bundle(open_foreign(found[0], stack), folders)
+    raise ValueError(
+        f"{path}: holds no moments of Adam; a run folder does, and a TensorFlow 1 checkpoint may"
+    )
 
 
 def _with_provenance(network: Network, source: str | Path) -> EncoderFolder:
@@ -120,14 +155,14 @@ def _writer(target: Target) -> _Writer:
     return _Writer("a TensorFlow 1 checkpoint", google_tf1.OWN_FILES, _write_google_tf1)
 
 
-def _write_encoders(path: Path, folders: Folders) -> None:
+def _write_encoders(path: Path, folders: Folders, moments: None) -> None:
     """One network into the folder itself; two into `encoder` and `generator`, as a run has them."""
     names = {"discriminator": "encoder", "generator": "generator"}
     for kind, folder in folders.items():
         write_files(_place(path, folders, names[kind]), folder)
 
 
-def _write_hugging_face(path: Path, folders: Folders) -> None:
+def _write_hugging_face(path: Path, folders: Folders, moments: None) -> None:
     """One network into the folder itself; two into `discriminator` and `generator`."""
     for kind, folder in folders.items():
         place = _place(path, folders, kind)
@@ -135,10 +170,10 @@ def _write_hugging_face(path: Path, folders: Folders) -> None:
         (place / PROVENANCE_FILE).write_bytes(to_json(folder.provenance))
 
 
-def _write_google_tf1(path: Path, folders: Folders) -> None:
+def _write_google_tf1(path: Path, folders: Folders, moments: Moments | None) -> None:
     from electra_tf.exchange.google_tf1 import write_google_tf1
 
-    write_google_tf1(path, folders)
+    write_google_tf1(path, folders, moments)
     provenance = {kind: folder.provenance for kind, folder in folders.items()}
     (path / PROVENANCE_FILE).write_bytes(to_json(provenance))
 

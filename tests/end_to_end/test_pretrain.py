@@ -19,7 +19,8 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+import tensorflow as tf
+from safetensors.numpy import load_file, save_file
 
 from electra_tf.cli.main import main
 
@@ -151,6 +152,38 @@ def test_a_run_leaves_everything_that_is_promised(finished):
     assert f"{out}/encoder" in done.stdout
     assert "step 12/12" in done.stdout
     assert done.stderr == ""
+
+
+def test_a_run_goes_to_tensorflow_1_with_its_optimizer(place, finished):
+    out, _ = finished
+    bundle = place / "tf1"
+    run("convert", out, "--to", "tf1", bundle, "--with-optimizer")
+    ours, theirs = (tf.train.load_checkpoint(str(p)) for p in (out / "checkpoints", bundle))
+    value = "/.ATTRIBUTES/VARIABLE_VALUE"
+    assert theirs.get_tensor("global_step") == ours.get_tensor(f"update_step{value}")
+    for name, path in (
+        ("electra/embeddings/word_embeddings", "embeddings.Sword_embeddings"),
+        (
+            "generator/encoder/layer_1/attention/self/key/kernel",
+            "generator.Slayer_1.Sattention.Skey.Skernel",
+        ),
+        ("discriminator_predictions/dense_1/bias", "replaced_token_head.Soutput.Sbias"),
+    ):
+        for place_, slot in (("weights", ""), ("optimizer/first_moments", "/adam_m")):
+            expected = ours.get_tensor(f"{place_}/{path}{value}")
+            assert np.array_equal(theirs.get_tensor(name + slot), expected)
+            assert np.abs(expected).max() > 0
+    # Networks of another step than the newest checkpoint have no moments.
+    edited = place / "edited"
+    shutil.copytree(out, edited, ignore=shutil.ignore_patterns("records", "events"))
+    weights_file = edited / "generator/model.safetensors"
+    save_file({n: a + 1 for n, a in load_file(weights_file).items()}, weights_file)
+    done = run(
+        *("convert", edited, "--to", "tf1", place / "no", "--component", "generator"),
+        "--with-optimizer",
+        check=False,
+    )
+    assert "is of another step than the networks beside it" in done.stderr
 
 
 def test_the_first_loss_is_that_of_guessing(finished):

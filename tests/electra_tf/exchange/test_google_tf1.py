@@ -14,6 +14,7 @@ import tensorflow as tf
 from electra_tf.config import EncoderConfig
 from electra_tf.encoder_folder import EncoderFolder, expected_shapes
 from electra_tf.exchange.google_tf1 import open_google_tf1, write_google_tf1
+from electra_tf.exchange.moments import Moments, moments_of_bundle
 from electra_tf.exchange.name_rules import google_bert, google_discriminator, google_generator
 from electra_tf.exchange.recognise import recognise
 from electra_tf.exchange.translate import held_networks, load, make_plan
@@ -174,7 +175,7 @@ def test_a_folder_a_prefix_and_its_files_mean_the_same(messy, pair, name):
     assert reasons == {
         "of the discriminator",
         "the step counter",
-        "moments of Adam; an encoder folder holds weights",
+        "moments of Adam; only --to tf1 --with-optimizer keeps them",
         "a stray number of released checkpoints, never used",
     }
 
@@ -302,6 +303,64 @@ def test_a_full_disk_is_told(tmp_path, pair):
     assert told.read_text().startswith("OSError")
 
 
+# --- with the optimizer ----------------------------------------------------------------------
+
+
+def make_moments(pair, step=2**24 + 1):
+    chance = np.random.default_rng(3)
+    slots = {
+        slot: {
+            kind: {n: chance.random(a.shape, np.float32) for n, a in folder.weights.items()}
+            for kind, folder in pair.items()
+        }
+        for slot in ("adam_m", "adam_v")
+    }
+    for networks in slots.values():  # the shared block has one set
+        judge, guesser = networks["discriminator"], networks["generator"]
+        networks["generator"] = guesser | {
+            n: a for n, a in judge.items() if n.startswith("embeddings/")
+        }
+    return Moments(slots, step)
+
+
+def test_moments_and_step_come_back_to_the_bit(tmp_path, pair):
+    moments = make_moments(pair)
+    write_google_tf1(tmp_path, pair, moments)
+    found = moments_of_bundle(open_google_tf1(recognise(tmp_path)[0].path), pair)
+    assert found.step == moments.step
+    for slot, networks in moments.slots.items():
+        for kind, arrays in networks.items():
+            for name, array in arrays.items():
+                assert found.slots[slot][kind][name].tobytes() == array.tobytes()
+
+
+def test_the_saver_of_tensorflow_1_restores_every_variable_and_slot_by_name(tmp_path, pair):
+    """As the reference's Estimator does when it goes on: all variables, global_step int64."""
+    moments = make_moments(pair)
+    write_google_tf1(tmp_path, pair, moments)
+    arrays = raw_arrays(pair)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variables = {}
+        for name, array in arrays.items():
+            for wanted in (name, f"{name}/adam_m", f"{name}/adam_v"):
+                variables[wanted] = tf.compat.v1.get_variable(wanted, array.shape, tf.float32)
+        step = tf.compat.v1.train.create_global_step()
+        saver = tf.compat.v1.train.Saver([*variables.values(), step])
+        saver.restore(session, tf.train.latest_checkpoint(str(tmp_path)))
+        assert session.run(step) == moments.step
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(session.run(variables[name]), array)
+        name = "generator/encoder/layer_1/output/dense/kernel"
+        expected = moments.slots["adam_v"]["generator"]["layer_1/feed_forward/output/kernel"]
+        np.testing.assert_array_equal(session.run(variables[f"{name}/adam_v"]), expected)
+
+
+def test_a_bundle_without_moments_says_so(tmp_path, pair):
+    write_google_tf1(tmp_path, pair)
+    with pytest.raises(ValueError, match="holds no moments of Adam"):
+        moments_of_bundle(open_google_tf1(recognise(tmp_path)[0].path), pair)
+
+
 # --- the reference's own bundles -------------------------------------------------------------
 
 
@@ -331,20 +390,36 @@ def test_bundles_by_the_references_own_saver_give_its_numbers(tmp_path, bundle):
     np.testing.assert_allclose(guesser.head(slots), outputs["mlm_logits"], atol=1e-5)
 
 
-@pytest.mark.reference
-@pytest.mark.skipif(ROOT is None, reason="needs ELECTRA_TF_REFERENCE")
-def test_a_bundle_of_the_reference_comes_back_with_its_114_tensors(tmp_path):
-    source = REFERENCE / "ckpt_initial_no_slots"
+def folders_of(source):
     networks = {}
     for kind in KINDS:
         config, weights, _ = read(source, kind)
         settings = {"lower_case": True, "strip_accents": True}
         networks[kind] = EncoderFolder(kind, config, settings, weights, "vocab.txt", b"", {})
-    write_google_tf1(tmp_path, networks)
+    return networks
+
+
+@pytest.mark.reference
+@pytest.mark.skipif(ROOT is None, reason="needs ELECTRA_TF_REFERENCE")
+@pytest.mark.parametrize("with_slots", [False, True])
+def test_a_bundle_of_the_reference_comes_back_with_the_tensors_it_had(tmp_path, with_slots):
+    source = REFERENCE / "ckpt_initial_no_slots"
+    moments = None
+    networks = folders_of(source)
+    if with_slots:
+        source = Path(ROOT) / "b_training" / "ckpt_after_6_steps"
+        networks = folders_of(source)
+        moments = moments_of_bundle(open_google_tf1(recognise(source)[0].path), networks)
+        assert moments.step == 6
+    write_google_tf1(tmp_path, networks, moments)
     ours, theirs = tf.train.load_checkpoint(str(tmp_path)), tf.train.load_checkpoint(str(source))
     names = theirs.get_variable_to_shape_map()
-    names.pop("global_step")
-    assert len(names) == 114
+    if with_slots:
+        assert len(names) == 343
+        assert ours.get_variable_to_dtype_map() == theirs.get_variable_to_dtype_map()
+    else:
+        names.pop("global_step")
+        assert len(names) == 114
     assert ours.get_variable_to_shape_map() == names
     for name in names:
-        assert ours.get_tensor(name).tobytes() == theirs.get_tensor(name).tobytes()
+        assert np.array_equal(ours.get_tensor(name), theirs.get_tensor(name)), name
