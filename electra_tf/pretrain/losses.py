@@ -3,8 +3,9 @@
 Dividing by the counts of the whole batch, not of one replica's share, makes two replicas give the
 numbers of one with twice the batch.
 
-Source: google-research/electra at 8a46635, `run_pretraining.py`. Deviation: no 1e-6 is added to the
-denominators; a batch without any masked token divides by 1 instead.
+Source: google-research/electra at 8a46635, `run_pretraining.py`. Deviations: there each replica
+divides by its own counts; no 1e-6 is added to the denominators here, a batch without any masked
+token divides by 1 instead.
 """
 
 from __future__ import annotations

@@ -9,7 +9,9 @@ last unit would starve long words.) A row hides between max(0, k - cap + 1) and 
 cap being the longest unit, so the number of slots M is known before the first batch.
 
 The mode `reference` alone draws as google-research/electra at 8a46635 does (`reference_draw.py`).
-The other modes deviate from it: no position is hit twice; [CLS] and [SEP] do not count in n.
+The other modes deviate from it: no position is hit twice; [CLS] and [SEP] do not count in n; a
+short row of long units may hide none (upstream hides one at least). In every mode masks follow from
+a seed (upstream's cannot be drawn again), and a rate of 0 hides nothing.
 
 What the generator sees there is drawn slot by slot, so the tokens of one word may fare differently
 (as upstream, and as HFL's whole-word masking does): [MASK], a random token, or the token itself.

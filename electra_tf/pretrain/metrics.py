@@ -1,7 +1,9 @@
 """How well both networks do: sums that add up over steps and replicas, and what they say.
 
-Padding never counts. Upstream's AUC does count it, as easy negatives; ours does not
-(google-research/electra at 8a46635, `run_pretraining.py`, metric_fn).
+Deviations from google-research/electra at 8a46635, `run_pretraining.py` (metric_fn): padding never
+counts (there the AUC counts it, as easy negatives); the AUC is read off fine bins of logits (there
+200 thresholds of probabilities); discriminator_loss is a mean over tokens, as the training loss is
+(there over examples, of each one's mean).
 """
 
 from __future__ import annotations

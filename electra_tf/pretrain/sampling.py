@@ -12,7 +12,9 @@ def draw_tokens(logits: tf.Tensor, uniform: tf.Tensor, temperature: float = 1.0)
     """Draws one token a slot from softmax(logits / temperature), by the Gumbel-max trick.
 
     Source: google-research/electra at 8a46635, `pretrain/pretrain_helpers.py`
-    (sample_from_softmax). The two 1e-9 vanish in 16 bits, so this stays in float32.
+    (sample_from_softmax). The two 1e-9 vanish in 16 bits, so this stays in float32. There the
+    noisy logits go through a softmax before the arg max, which does not change their order. Its
+    option disallow_correct (never the original token) is left out.
 
     Args:
       logits: float32 [B, M, V].

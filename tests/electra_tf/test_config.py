@@ -89,6 +89,7 @@ def test_set_changes_one_key_and_reads_numbers_as_people_write_them():
         ("training.batch_size=0", "training.batch_size is 0"),
         ("masking.mode=wholeword", "'whole_word'"),
         ("masking.mask_rate=1.5", "masking.mask_rate is 1.5"),
+        ("masking.random_token_rate=0.2", "masking.random_token_rate 0.2 are more than 1 together"),
         ("discriminator.num_attention_heads=3", "not a multiple of num_attention_heads 3"),
         ("generator.embedding_size=64", "generator.embedding_size is 64"),
         ("data.max_length=513", "data.max_length 513 is more than"),

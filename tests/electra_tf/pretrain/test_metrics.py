@@ -129,6 +129,25 @@ def test_sums_of_two_batches_add_up_to_those_of_both_together(small):
         np.testing.assert_allclose(value, 2 * once[name], rtol=1e-6, err_msg=name)
 
 
+def test_slots_of_one_position_count_each_and_by_what_stands_there_in_the_end():
+    """As the masking mode `reference` has them: two slots at 1, one at 3."""
+    masked, corrupted = batches(
+        original=[[2, 5, 6, 7, 3]],
+        positions=[[1, 1, 3]],
+        labels=[[5, 5, 7]],
+        weights=[[1, 1, 1]],
+        corrupted=[[2, 9, 6, 7, 3]],
+        shown=[[2, 8, 6, 7, 3]],  # a random token at 1; the last slot keeps its own
+    )
+    found = numbers(masked, tf.zeros((1, 3, 10)), corrupted, tf.zeros((1, 5)))
+    assert found["drawn_accuracy"] == pytest.approx(1 / 3)
+    assert found["masked_rate"] == pytest.approx(3 / 5)
+    assert found["replaced_rate"] == pytest.approx(1 / 5)
+    # A random token hides the original as [MASK] does.
+    sums = electra_sums(masked, tf.zeros((1, 3, 10)), corrupted, tf.zeros((1, 5)))
+    assert float(sums["hidden_tokens"]) == 2
+
+
 def test_ratios_over_nothing_are_0_and_the_auc_is_a_half():
     nothing = electra_metrics({name: np.zeros(shape) for name, shape in SUM_SHAPES.items()})
     assert nothing.pop("discriminator_auc") == 0.5
