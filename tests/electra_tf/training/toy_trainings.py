@@ -7,11 +7,14 @@ it and judges what it prints.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.config import OptimizerConfig
+from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.trainer import NonFiniteGradients, Trainer
 
 SEED = 5
@@ -69,7 +72,22 @@ class Descent:
         self._toy.weight.value.assign_sub(learning_rate * gradients[0])
 
 
-def build(strategy, values, tokens=None, make_toy=Toy, **settings) -> tuple[Toy, Trainer]:
+def make_optimizer(name: str) -> Callable[[Toy], Optimizer]:
+    config = OptimizerConfig(
+        name=name,
+        learning_rate=1.0,
+        weight_decay_rate=0.1,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-6,
+        clip_norm=1.0,
+    )
+    return lambda toy: Optimizer(config, toy.trained_weights, {"weight": 0.5})
+
+
+def build(
+    strategy, values, tokens=None, make_toy=Toy, make_optimizer=Descent, **settings
+) -> tuple[Toy, Trainer]:
     """values, tokens: [steps, rows]."""
     values = np.array(values, np.float32)
     tokens = np.ones_like(values) if tokens is None else np.array(tokens, np.float32)
@@ -95,7 +113,7 @@ def build(strategy, values, tokens=None, make_toy=Toy, **settings) -> tuple[Toy,
         trainer = Trainer(
             strategy,
             toy,
-            Descent(toy),
+            make_optimizer(toy),
             lambda step: tf.constant(1.0),
             make_dataset,
             batch_size=rows,
@@ -172,6 +190,16 @@ def main() -> None:
             "first_row_of_part": reports[0]["first_row_of_part"],
             "tokens": [report["tokens"] for report in reports],
         }
+
+    good, bad = [[2, -1], [0.5, 1]], [[1, np.nan]]
+    for name in ("electra_adam", "adamw", "lamb"):
+        for devices, strategy, rows in (
+            ("one", one, good),
+            ("two, one skipped", two, [good[0], *bad, good[1]]),
+        ):
+            toy, trainer = build(strategy, rows, make_optimizer=make_optimizer(name))
+            trainer.train(tf.constant(len(rows)))
+            seen[f"{name} on {devices}"] = copies(strategy, toy)
     print(json.dumps(seen))
 
 
