@@ -264,8 +264,18 @@ def test_a_full_disk_is_named_and_the_build_can_be_repeated(corpus, built, tmp_p
     assert build_records(CONFIG, [str(corpus)], out, silent) == built[1]
 
 
-def start(*arguments, **options):
-    command = [sys.executable, "-m", "electra_tf", "records", "build", *map(str, arguments)]
+# Root writes into any folder. A program that runs without CAP_DAC_OVERRIDE (1) does not, and it is
+# dropped (PR_CAPBSET_DROP, 24) before the interpreter starts anew; others have none to drop.
+AS_A_USER = (
+    sys.executable,
+    "-c",
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(24, 1, 0, 0, 0); "
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])",
+)
+
+
+def start(*arguments, interpreter=(sys.executable,), **options):
+    command = [*interpreter, "-m", "electra_tf", "records", "build", *map(str, arguments)]
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONUTF8", "LANG")}
     environment |= {"PYTHONPATH": str(ROOT), "LC_ALL": "C", "COLUMNS": "120"}
     return subprocess.Popen(
@@ -328,8 +338,11 @@ def _is_alive(pid):
 def test_c_locale_chinese_paths_and_a_folder_one_may_not_write(corpus, built, tmp_path):
     here = tmp_path / "只读"
     here.mkdir(mode=0o555)
+    try_it = subprocess.run([*AS_A_USER, "-c", "open('x', 'w')"], cwd=here, capture_output=True)
+    assert b"Permission denied" in try_it.stderr, "the folder can be written, so this shows nothing"
     out = tmp_path / "出 口"
-    process = start("--corpus", corpus, "--set", "max_length=32", "--out", out, cwd=here)
+    options = ("--corpus", corpus, "--set", "max_length=32", "--out", out)
+    process = start(*options, interpreter=AS_A_USER, cwd=here)
     shown, errors = (text.decode("utf-8") for text in process.communicate())
     assert process.returncode == 0, shown + errors
     assert errors == ""
