@@ -66,8 +66,7 @@ def list_corpus_files(paths: Iterable[Path | str]) -> list[Path]:
         elif path.is_dir():
             matches = sorted(entry for entry in path.rglob("*") if _is_corpus_file(entry, path))
         elif _GLOB_SIGNS & set(str(path)):
-            root = Path(path.anchor) if path.is_absolute() else Path(".")
-            pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else str(path)
+            root, pattern = _split_glob(path)
             matches = sorted(entry for entry in root.glob(pattern) if _is_visible_file(entry))
         else:
             matches = []
@@ -75,6 +74,14 @@ def list_corpus_files(paths: Iterable[Path | str]) -> list[Path]:
             raise ValueError(f"corpus {path}: no file, or a folder without text; check the path")
         found.update(dict.fromkeys(matches))
     return list(found)
+
+
+def _split_glob(path: Path) -> tuple[Path, str]:
+    """Gives the folder that is there as it is written, brackets and all, and the glob below it."""
+    root, parts = Path(path.anchor), list(path.relative_to(path.anchor).parts)
+    while len(parts) > 1 and (root / parts[0]).is_dir():
+        root /= parts.pop(0)
+    return root, "/".join(parts)
 
 
 def _is_visible_file(path: Path) -> bool:
@@ -162,6 +169,10 @@ class _Reader:
             raise ValueError(
                 f"{self._path}:{self._number + 1}: the .gz is truncated or damaged ({error}); "
                 "fetch it again"
+            ) from error
+        except OSError as error:
+            raise ValueError(
+                f"{self._path}: cannot be read ({error.strerror}); mend that, or leave it out"
             ) from error
 
     def _open(self) -> IO[bytes]:

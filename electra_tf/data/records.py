@@ -146,7 +146,12 @@ def prepare_folder(folder: str | Path) -> None:
             f"{folder}: is not empty and holds no records (found {strangers[0]}); "
             f"give an empty or new folder"
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"{folder}: cannot be made ({error.strerror}); give another --out"
+        ) from error
     for path in leftovers:
         path.unlink()
 

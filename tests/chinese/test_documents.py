@@ -53,6 +53,19 @@ def test_folders_and_globs_stand_for_their_files(tmp_path, monkeypatch):
         list_corpus_files(["nowhere.txt"])
 
 
+def test_a_glob_below_a_folder_with_brackets_in_its_name(tmp_path, monkeypatch):
+    for name in ["语料 [1]/a.txt", "语料 [1]/深/b.txt", "语料 1/c.txt"]:
+        _write(tmp_path / name, "x")
+    monkeypatch.chdir(tmp_path)
+    for start in ("", f"{tmp_path}/"):
+        found = list_corpus_files([f"{start}语料 [1]/**/*.txt", f"{start}语料 [12]/*.txt"])
+        assert list(map(str, found)) == [
+            f"{start}语料 [1]/a.txt",
+            f"{start}语料 [1]/深/b.txt",
+            f"{start}语料 1/c.txt",
+        ]
+
+
 def test_bad_utf8_is_refused_by_line_or_counted(tmp_path):
     path = tmp_path / "bad.txt"
     path.write_bytes("好\n".encode() + b"ab\xffc\n" + "完\n".encode())
@@ -82,6 +95,11 @@ def test_a_truncated_gzip_is_refused_by_name(tmp_path):
     path.write_bytes(b"no gzip at all")
     with pytest.raises(ValueError, match=r"cut\.txt\.gz:1"):
         list(read_documents([path]))
+
+
+def test_a_file_that_cannot_be_read_is_named():
+    with pytest.raises(ValueError, match=r"/proc/self/mem: cannot be read \(Input/output error\)"):
+        list(read_documents(["/proc/self/mem"]))
 
 
 def test_held_out_documents_are_the_same_in_every_build():

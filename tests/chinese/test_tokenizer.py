@@ -255,7 +255,7 @@ def _different_lines(folder) -> list[str]:
     "share", [500, pytest.param(1, marks=pytest.mark.slow)], ids=["a sample", "every line"]
 )
 def test_real_text_has_python_berts_ids(data_folder, share):
-    """All of `corpus`, task files and `segmentation`: some 40 million characters, 20 minutes."""
+    """Of corpus, task files and segmentation: 31 million characters, three minutes of a core."""
     lines = _different_lines(data_folder)[::share]
     basic, wordpiece = _oracle(True)
     # Some characters are too rare for it, so that there are unknown words, too.

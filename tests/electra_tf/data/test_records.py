@@ -160,6 +160,8 @@ def test_finished_records_are_never_overwritten(tmp_path):
     file.write_text("", encoding="utf-8")
     with pytest.raises(ValueError, match="is a file"):
         prepare_folder(file)
+    with pytest.raises(ValueError, match=r"below: cannot be made \(Not a directory\)"):
+        prepare_folder(file / "below")
 
 
 def test_unigram_entropy_by_hand():
