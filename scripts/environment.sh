@@ -26,13 +26,13 @@ use_environment() {
 
 find_python() {
   local candidate
-  for candidate in ${PYTHON:-} python3.11 python3.12 python3.10 python3; do
-    if "$candidate" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' \
+  for candidate in ${PYTHON:-} python3.11 python3.12 python3; do
+    if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' \
       2>/dev/null; then
       echo "$candidate"
       return 0
     fi
   done
-  echo "error: no Python 3.10, 3.11 or 3.12 found; install one, or set PYTHON to its path" >&2
+  echo "error: no Python 3.11 or 3.12 found; install one, or set PYTHON to its path" >&2
   return 1
 }

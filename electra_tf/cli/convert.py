@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from electra_tf.workflows.models import Account
 
 
-class Target(str, Enum):
+class Target(StrEnum):
     """Formats that can be written."""
 
     encoder = "encoder"
@@ -22,7 +22,7 @@ class Target(str, Enum):
     tf1 = "tf1"
 
 
-class Component(str, Enum):
+class Component(StrEnum):
     """Networks that can be asked for."""
 
     discriminator = "discriminator"
