@@ -9,8 +9,6 @@ provenance.json    where the weights come from
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import safetensors
-import safetensors.numpy
 
 from electra_tf.config import EncoderConfig, parse_config
 from electra_tf.whole_folder import old_of, whole_folder
@@ -209,27 +206,34 @@ def write_files(path: Path, folder: EncoderFolder) -> None:
 
 
 def write_arrays(
-    path: Path, arrays: Mapping[str, np.ndarray], metadata: dict[str, str] | None = None
+    path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes a safetensors file, readable like any other file.
+    """Writes a safetensors file, byte for byte as the library does, one array after the other.
 
-    Raises:
-      OSError: the file could not be written.
+    The library wants every array contiguous at once, which for transposed kernels means a second
+    model in memory; and it hides the system's errors and makes the file readable for its owner
+    alone.
+    Source: the format's description in huggingface/safetensors, README.md.
+
+    Args:
+      path: the file.
+      arrays: name → float32 array.
+      metadata: texts to put into the header.
     """
-    path.touch()
-    usual_mode = path.stat().st_mode
-    # safetensors writes the memory as it lies, which is wrong for a transposed view.
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    try:
-        safetensors.numpy.save_file(contiguous, path, metadata)
-    except safetensors.SafetensorError as error:
-        found = re.search(r"os error (\d+)", str(error))
-        if found is None:
-            raise
-        number = int(found.group(1))
-        raise OSError(number, os.strerror(number), str(path)) from None
-    # It also makes the file readable for its owner alone; others serve and fine-tune from it.
-    path.chmod(usual_mode)
+    names = sorted(arrays)
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    end = 0
+    for name in names:
+        array = arrays[name]
+        assert array.dtype == np.float32, f"{name} is {array.dtype}"
+        start, end = end, end + array.nbytes
+        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": (start, end)}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name in names:
+            file.write(np.ascontiguousarray(arrays[name]).data)
 
 
 def to_json(value: Mapping[str, Any]) -> bytes:
@@ -318,7 +322,8 @@ def _read_weights(path: Path, config: EncoderConfig, kind: Kind) -> dict[str, np
     if not path.is_file():
         raise ValueError(f"{path}: missing; every encoder folder has this file")
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
+        # Read, not mapped: pages of the file would count as memory beside the arrays.
+        with safetensors.safe_open(path, "numpy", backend="pread") as file:
             found = {}
             for name in file.keys():  # noqa: SIM118 – not a dict
                 array = file.get_slice(name)

@@ -7,6 +7,7 @@ names of the variables; a file `checkpoint` beside it names the newest.
 from __future__ import annotations
 
 import errno
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,8 @@ def open_google_tf1(prefix: Path) -> Source:
             ) from None
         return array if array.dtype.kind == "i" else array.astype(np.float32, copy=False)
 
+    # Both networks ask for these; they stand in memory once.
+    read_shared = functools.cache(read)
     family, tables = _tables(shapes, prefix)
     files = sorted(f for f in prefix.parent.glob(f"{prefix.name}.*") if f.suffix != ".meta")
     configs, config_files = _read_configs(prefix.parent, tables)
@@ -96,7 +99,7 @@ def open_google_tf1(prefix: Path) -> Source:
         path=prefix,
         files=(*config_files, *files),
         shapes=shapes,
-        read=read,
+        read=lambda name: (read_shared if name.startswith("electra/embeddings/") else read)(name),
         tables=tables,
         ignored=GOOGLE_IGNORED + (BERT_IGNORED if family == "BERT" else ()),
         configs=configs,
@@ -193,7 +196,7 @@ def save_bundle(prefix: Path, arrays: Mapping[str, np.ndarray]) -> None:
             prefix=str(prefix),
             tensor_names=names,
             shape_and_slices=[""] * len(names),
-            tensors=[tf.constant(arrays[name]) for name in names],
+            tensors=[_without_copy(arrays[name]) for name in names],
         )
     except tf.errors.ResourceExhaustedError as error:
         raise OSError(errno.ENOSPC, _first_line(error)) from None
@@ -204,3 +207,10 @@ def save_bundle(prefix: Path, arrays: Mapping[str, np.ndarray]) -> None:
         f'all_model_checkpoint_paths: "{prefix.name}"',
     )
     (prefix.parent / STATE).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _without_copy(array: np.ndarray) -> tf.Tensor:
+    """A tensor over the array's own memory, so that no second model stands in it."""
+    if not array.flags.c_contiguous or not array.flags.writeable or array.ndim == 0:
+        return tf.constant(array)
+    return tf.experimental.dlpack.from_dlpack(array.__dlpack__())

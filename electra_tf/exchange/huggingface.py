@@ -130,7 +130,7 @@ def _weight_files(folder: Path) -> tuple[Path, ...]:
 
 def _open_safetensors(path: Path, stack: contextlib.ExitStack, into: _Tensors) -> None:
     try:
-        file = stack.enter_context(safetensors.safe_open(path, framework="numpy"))
+        file = stack.enter_context(safetensors.safe_open(path, "numpy", backend="pread"))
     except safetensors.SafetensorError as error:
         raise ValueError(f"{path}: truncated or damaged ({error}); fetch it again") from None
     header = _header(path)

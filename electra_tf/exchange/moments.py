@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.encoder_folder import EncoderFolder, Kind
-from electra_tf.exchange.translate import Source
+from electra_tf.exchange.translate import Source, same_numbers
 
 # Slot of TensorFlow 1's optimizer → where our checkpoints keep it.
 SLOTS = {"adam_m": "first_moments", "adam_v": "second_moments"}
@@ -53,7 +53,7 @@ def moments_of_run(checkpoints: Path, folders: Folders) -> Moments:
 
     for kind, folder in folders.items():
         for ours, weights in folder.weights.items():
-            if not np.array_equal(array("weights", kind, ours), weights, equal_nan=True):
+            if not same_numbers(array("weights", kind, ours), weights):
                 raise ValueError(
                     f"{newest}: is of another step than the networks beside it ({kind}: {ours} "
                     f"differs); train to the end first, or leave out --with-optimizer"

@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-import numpy as np
-
 from chinese.vocab import Vocabulary, load_vocabulary, parse_vocabulary
 from electra_tf.encoder_folder import (
     KINDS,
@@ -25,7 +23,14 @@ from electra_tf.encoder_folder import (
 from electra_tf.exchange.huggingface import open_hugging_face
 from electra_tf.exchange.recognise import Found, recognise
 from electra_tf.exchange.tokenizer_files import read_tokenizer_files
-from electra_tf.exchange.translate import Plan, Source, held_networks, load, make_plan
+from electra_tf.exchange.translate import (
+    Plan,
+    Source,
+    held_networks,
+    load,
+    make_plan,
+    same_numbers,
+)
 
 Component = Literal["discriminator", "generator", "both"]
 
@@ -271,7 +276,7 @@ def _share_embeddings(discriminator: Network, generator: Network) -> Network:
     different = [
         name
         for name in embedding_shapes(ours.config)
-        if not np.array_equal(ours.weights[name], theirs.weights[name], equal_nan=True)
+        if not same_numbers(ours.weights[name], theirs.weights[name])
     ]
     if different:
         raise ValueError(

@@ -251,7 +251,7 @@ def _die_at_touch(moment):
         (encoder_folder.Path, "mkdir"),
         (encoder_folder.Path, "write_bytes"),
         (encoder_folder.Path, "rename"),
-        (encoder_folder.safetensors.numpy, "save_file"),
+        (encoder_folder, "write_arrays"),
         (os, "fsync"),
         (os, "rmdir"),
         (os, "unlink"),
@@ -261,12 +261,26 @@ def _die_at_touch(moment):
 
 def test_an_error_while_writing_leaves_nothing_behind(path, monkeypatch):
     def fail(*_):
-        raise OSError("disk full")
+        raise OSError("the disk is gone")
 
-    monkeypatch.setattr(safetensors.numpy, "save_file", fail)
-    with pytest.raises(OSError, match="disk full"):
+    monkeypatch.setattr(encoder_folder, "write_arrays", fail)
+    with pytest.raises(OSError, match="the disk is gone"):
         write_encoder_folder(path, make_folder())
     assert os.listdir(path.parent) == []
+
+
+@pytest.mark.parametrize("metadata", [None, {"说明": "here"}])
+def test_arrays_are_written_byte_for_byte_as_safetensors_writes_them(tmp_path, metadata):
+    arrays = make_folder().weights | {"": np.ones((0, 3), np.float32), "é/b": np.float32([1, 2])}
+    encoder_folder.write_arrays(tmp_path / "ours", arrays, metadata)
+    safetensors.numpy.save_file(arrays, tmp_path / "theirs", metadata)
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
+    assert (tmp_path / "ours").stat().st_mode & 0o777 == path_mode(tmp_path)
+
+
+def path_mode(folder):
+    (folder / "usual").touch()
+    return (folder / "usual").stat().st_mode & 0o777
 
 
 def test_a_disk_that_fills_up_leaves_the_old_folder(path):
