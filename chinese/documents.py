@@ -7,8 +7,9 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, TypeGuard
 
 from chinese.normalize import clean_line
 from chinese.task_files import recognize, row_lines, text_columns, whole_file_documents
@@ -27,8 +28,10 @@ _NO_TEXT = re.compile(r"label|.*_(?:predict|answer)\b")  # names of CLUE's files
 _HEAD_BYTES = 1 << 20
 _PART_BYTES = 1 << 20  # a longer line of plain text goes on as the next line
 _CUT_AFTER = re.compile(
-    f"(?:{'|'.join('。！？；…')})+(?:{'|'.join('”’」』）】》〉〕〗')})*|[ \\t]+".encode()
+    f"(?:{'|'.join('。！？；…')})+(?:{'|'.join('”’」』）】》〉〕〗')})*|[ \\t]+"  # for bytes, too
 )
+_CUT_BYTES_AFTER = re.compile(_CUT_AFTER.pattern.encode())
+_CUT_WITHIN = 1 << 16  # so far back a part of a line is searched for a place to cut
 
 
 @dataclass
@@ -111,7 +114,8 @@ def read_documents(
     rows of a table with tabs and a header. One JSON value: see `chinese.task_files`.
 
     Lines end with LF alone (CRLF is tolerated): U+2028 and U+0085 stand inside lines in real dumps.
-    Every line is cleaned. A document of more than `LONGEST_DOCUMENT` characters goes on as another.
+    Every line is cleaned. A document of more than `LONGEST_DOCUMENT` characters goes on as another,
+    and so does a line.
 
     Args:
         paths: files, folders, globs; UTF-8, plain or `.gz`.
@@ -136,10 +140,13 @@ def read_documents(
 
 
 def _bounded(lines: Iterable[str], counts: ReadCounts) -> Iterator[Document]:
-    """Cleans the lines of one document, and cuts it at a line end where it grows too long."""
+    """Cleans the lines of one document, and cuts it at a line end where it grows too long.
+
+    A line that is too long by itself, as a row of JSON may hold, is cut behind a sentence.
+    """
     document: Document = []
     size = 0
-    for line in filter(None, map(clean_line, lines)):
+    for line in chain.from_iterable(map(_parts_of_line, filter(None, map(clean_line, lines)))):
         if document and size + len(line) > LONGEST_DOCUMENT:
             yield document
             counts.cut_documents += 1
@@ -148,6 +155,18 @@ def _bounded(lines: Iterable[str], counts: ReadCounts) -> Iterator[Document]:
         size += len(line)
     if document:
         yield document
+
+
+def _parts_of_line(line: str) -> Iterator[str]:
+    start, size = 0, len(line)
+    while size - start > LONGEST_DOCUMENT:
+        limit = start + LONGEST_DOCUMENT
+        ends = [match.end() for match in _CUT_AFTER.finditer(line, limit - _CUT_WITHIN, limit)]
+        # What stands at the very end may go on with a closing quote.
+        cut = next((end for end in reversed(ends) if end < limit), limit)
+        yield line[start:cut]
+        start = cut
+    yield line[start:]
 
 
 class _Reader:
@@ -188,11 +207,14 @@ class _Reader:
         for line in self._decoded(self._numbered(file)):
             if line.strip():
                 try:
-                    yield row_lines(json.loads(line))
+                    lines = row_lines(json.loads(line))
                 except json.JSONDecodeError as error:
                     self._refuse_or_count(f"not valid JSON ({error.msg}); mend or skip bad text")
                 except (ValueError, RecursionError) as error:
                     self._refuse_or_count(f"{error}; mend or skip bad text")
+                else:
+                    del line  # a hundred megabytes, perhaps
+                    yield lines
 
     def _from_tsv(self, file: IO[bytes]) -> Iterator[Iterable[str]]:
         lines = self._decoded(self._numbered(file))
@@ -222,9 +244,11 @@ class _Reader:
             yield from documents
 
     def _numbered(self, file: IO[bytes]) -> Iterator[bytes]:
-        for raw in file:
-            self._number += 1
-            yield raw if self._number > 1 else raw.removeprefix(b"\xef\xbb\xbf")
+        return map(self._counted, file)
+
+    def _counted(self, raw: bytes) -> bytes:
+        self._number += 1
+        return raw if self._number > 1 else raw.removeprefix(b"\xef\xbb\xbf")
 
     def _in_parts(self, file: IO[bytes]) -> Iterator[bytes]:
         """Yields lines; one that is very long in parts, cut behind a sentence where there is one.
@@ -249,19 +273,27 @@ class _Reader:
             yield rest
 
     def _decoded(self, lines: Iterable[bytes]) -> Iterator[str]:
-        for raw in lines:
-            try:
-                yield raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                self._refuse_or_count(
-                    f"not UTF-8 (byte {raw[error.start]:#04x} at column {error.start + 1}"
-                    f"{likely_encoding(raw)}); convert the file, or skip bad text"
-                )
+        # A generator's frame would hold on to a line while others work on it.
+        return filter(_is_text, map(self._decode, lines))
+
+    def _decode(self, raw: bytes) -> str | None:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            self._refuse_or_count(
+                f"not UTF-8 (byte {raw[error.start]:#04x} at column {error.start + 1}"
+                f"{likely_encoding(raw)}); convert the file, or skip bad text"
+            )
+            return None
 
     def _refuse_or_count(self, message: str) -> None:
         if self._on_bad_text == "refuse":
             raise ValueError(f"{self._path}:{self._number}: {message}")
         self._counts.bad_lines += 1
+
+
+def _is_text(line: str | None) -> TypeGuard[str]:
+    return line is not None
 
 
 def _until_blank(first: str, lines: Iterator[str]) -> Iterator[str]:
@@ -274,9 +306,9 @@ def _until_blank(first: str, lines: Iterator[str]) -> Iterator[str]:
 
 def _last_cut(raw: bytes) -> int:
     """Gives where to cut a part of a line: not inside a character, best behind a sentence."""
-    ends = [match.end() for match in _CUT_AFTER.finditer(raw, max(0, len(raw) - (1 << 16)))]
+    ends = [match.end() for match in _CUT_BYTES_AFTER.finditer(raw, max(0, len(raw) - _CUT_WITHIN))]
     for end in reversed(ends):
-        if end < len(raw):  # what stands at the very end may go on with a closing quote
+        if end < len(raw):  # see `_parts_of_line`
             return end
     cut = len(raw)
     while cut > len(raw) - 4 and raw[cut - 1] & 0xC0 == 0x80:

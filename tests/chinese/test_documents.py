@@ -126,16 +126,19 @@ def test_a_document_that_does_not_end_goes_on_as_another(tmp_path):
     "sentence", ["“我爱北京天安门。”", "no end in sight ", "一二三", "x"], ids=ascii
 )
 def test_a_line_of_any_length_loses_nothing(tmp_path, sentence):
-    text = sentence * (4_000_000 // len(sentence.encode()))
-    path = _write(tmp_path / "long.txt", f"{text}\n第二行\n\n完")
-    *documents, last = read_documents([path])
-    assert last == ["完"]
-    lines = [line for document in documents for line in document]
-    assert lines.pop() == "第二行"
-    assert len(lines) > 3
-    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
-    if "。" in sentence:
-        assert all(line.endswith("。”") for line in lines)
+    text = sentence * (12_000_000 // len(sentence.encode()))
+    _write(tmp_path / "long.txt", f"{text}\n第二行\n\n完")
+    _write(tmp_path / "long.jsonl", json.dumps({"text": f"{text}\n第二行"}) + '\n{"text": "完"}')
+    for name in ("long.txt", "long.jsonl"):
+        *documents, last = read_documents([tmp_path / name])
+        assert last == ["完"]
+        lines = [line for document in documents for line in document]
+        assert lines.pop() == "第二行"
+        assert len(lines) > 1
+        assert max(sum(map(len, document)) for document in documents) <= LONGEST_DOCUMENT
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+        if "。" in sentence:
+            assert all(line.endswith("。”") for line in lines)
 
 
 def test_bad_text_behind_a_long_line_is_named_by_its_line(tmp_path):
