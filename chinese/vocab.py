@@ -166,11 +166,18 @@ def save_vocabulary(vocabulary: Vocabulary, path: Path | str) -> None:
     """Writes the canonical file under a temporary name, then renames it into place.
 
     That is a vocab.txt, or the SentencePiece model as it is.
+
+    Raises:
+        OSError: it cannot be written; nothing is left behind.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(vocabulary.content)
-    os.replace(temporary, path)
+    try:
+        temporary.write_bytes(vocabulary.content)
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def fold(text: str, lower_case: bool = True, strip_accents: bool = True) -> str:

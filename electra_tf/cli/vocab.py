@@ -60,12 +60,12 @@ def build(
 
     how = load_config(RecordsConfig, config, overrides or ())
 
-    from electra_tf.workflows.info import describe
+    from electra_tf.workflows.info import describe_vocabulary
     from electra_tf.workflows.records import make_vocabulary
 
     with Display() as display:
         make_vocabulary(how, corpus or ["demo"], out, display.progress, kind, coverage)
-    show_table(str(out), describe(out))
+    show_table(str(out), describe_vocabulary(out))
 
 
 @app.command()

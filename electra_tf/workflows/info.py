@@ -27,7 +27,7 @@ def describe(path: str | Path) -> Facts:
     if (path / CONFIG).is_file() and (path / METRICS).is_file():
         return _run(path)
     if path.is_file() and path.suffix in (".txt", ".model"):
-        return _vocabulary(path)
+        return describe_vocabulary(path)
     try:
         return describe_model(path)
     except NothingKnown as error:
@@ -76,7 +76,12 @@ def _run(path: Path) -> Facts:
     }
 
 
-def _vocabulary(path: Path) -> Facts:
+def describe_vocabulary(path: str | Path) -> Facts:
+    """Facts about a vocabulary, whatever its file is called.
+
+    Raises:
+      ValueError: it cannot be used; see `load_vocabulary`.
+    """
     vocabulary = load_vocabulary(path)
     kind = "SentencePiece" if vocabulary.sentencepiece_model else "WordPiece"
     return {

@@ -84,12 +84,20 @@ def make_vocabulary(
             f"vocabulary does not (vocab.txt); change --out or --kind"
         )
     text = Corpus(corpus, "refuse", config.seed)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"{out.parent}: cannot be made ({error.strerror}); give another --out"
+        ) from error
     text.mix(progress)
     told = {"wordpiece": "words counted", "sentencepiece": "text read, then trained on for minutes"}
     documents = _told(text, ReadCounts(), told[kind], progress)
     vocabulary = _vocabulary_of(config, documents, text, kind, character_coverage)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    save_vocabulary(vocabulary, out)
+    try:
+        save_vocabulary(vocabulary, out)
+    except OSError as error:
+        raise ValueError(f"{out}: cannot be written ({error.strerror})") from error
     return vocabulary
 
 

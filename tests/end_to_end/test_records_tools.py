@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -238,6 +239,22 @@ def test_a_vocabulary_is_named_as_its_kind_and_never_overwritten(place, tmp_path
         assert not (tmp_path / name).exists()
     vocab = place / "records/vocab.txt"
     assert "vocab.txt: exists already" in run(*build, vocab, code=1).stderr
+    error = run(*build, place / "corpus.txt" / "vocab.txt", code=1).stderr
+    assert "corpus.txt: cannot be made (File exists)" in error
+    assert "vocabulary, WordPiece" in run(*build, tmp_path / "any name").stdout
+
+
+def test_a_vocabulary_on_a_full_disk_is_an_error_and_leaves_nothing(place, tmp_path):
+    # A limit of file sizes stands for the disk.
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        out = tmp_path / "vocab.txt"
+        error = run("vocab", "build", "--corpus", place / "corpus.txt", "--out", out, code=1).stderr
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    assert "vocab.txt: cannot be written (File too large)" in error
+    assert not list(tmp_path.iterdir())
 
 
 def test_import_turns_records_of_the_reference_into_ours(place, tmp_path):
