@@ -240,6 +240,10 @@ class RecordsConfig(Section):
     segmenter: Literal["auto", "jieba", "rjieba", "given", "characters"] = Field(
         description="who finds the words; auto = rjieba, jieba where an option needs it"
     )
+    # YAML has lists where a frozen config has tuples, so this one is not strict.
+    user_dictionaries: tuple[str, ...] = Field(
+        strict=False, description="files of words of one's own, in jieba's format; jieba reads them"
+    )
     lower_case: bool = Field(description="fold upper case")
     strip_accents: bool = Field(description="drop combining marks")
     max_unit_tokens: PositiveInt = Field(description="longer words are cut finer")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -81,6 +82,9 @@ def main() -> None:
     # GPU. Where there is one, its errors are worth reading.
     has_gpu = Path("/dev/nvidiactl").exists()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_gpu else "3")
+    # A terminal of another encoding shows a question mark rather than end a build with an error.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         app(spread_corpora(sys.argv[1:]))
     except (ValueError, OSError) as error:

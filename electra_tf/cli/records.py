@@ -26,6 +26,12 @@ def build(
     / "corpus"
     / "default.yaml",
     vocab: Vocab = None,
+    user_dictionary: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--user-dictionary", help="Words of your own, one a line; jieba then finds the words."
+        ),
+    ] = None,
     workers: Annotated[
         int, typer.Option("--workers", min=1, help="Processes; the records are the same for any.")
     ] = 1,
@@ -57,6 +63,8 @@ def build(
     from electra_tf.config import RecordsConfig, load_config
 
     how = load_config(RecordsConfig, config, overrides or ())
+    if user_dictionary:
+        how = how.model_copy(update={"user_dictionaries": tuple(map(str, user_dictionary))})
 
     from electra_tf.workflows.records import build_facts, build_records
 

@@ -18,7 +18,6 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import WindowedValue
 
 from chinese.documents import Document, OnBadText, ReadCounts, fingerprint
-from chinese.segmentation import make_segmenter
 from chinese.vocab import Vocabulary, load_vocabulary, save_vocabulary
 from electra_tf.config import RecordsConfig
 from electra_tf.data.build_report import write_report
@@ -37,6 +36,7 @@ from electra_tf.workflows.record_workers import (
     Block,
     BlockBuilder,
     BlockCounts,
+    make_config_segmenter,
 )
 from electra_tf.workflows.records import make_manifest, vocabulary_file_name
 
@@ -296,7 +296,7 @@ def _finish(
             ReadCounts(**totals.read),
             totals.met,
             load_vocabulary(vocabulary_file),
-            make_segmenter(config.segmenter),
+            make_config_segmenter(config),
             *splits,
         ),
     )

@@ -25,7 +25,7 @@ from chinese.corpus import (
     encode_documents,
 )
 from chinese.documents import Document, fingerprint, is_held_out
-from chinese.segmentation import make_segmenter
+from chinese.segmentation import Segmenter, make_segmenter
 from chinese.tokenizer import Tokenizer
 from chinese.vocab import load_vocabulary
 from electra_tf.config import RecordsConfig
@@ -89,6 +89,15 @@ def cut_into_blocks(documents: Iterable[Document]) -> Iterator[Block]:
         yield block
 
 
+def make_config_segmenter(config: RecordsConfig) -> Segmenter:
+    """The segmenter that a config asks for, with its dictionaries.
+
+    Raises:
+      ValueError: a dictionary that is missing or broken, or is not for this segmenter.
+    """
+    return make_segmenter(config.segmenter, [Path(path) for path in config.user_dictionaries])
+
+
 class BlockBuilder:
     """Stages 3 to 8 for one block at a time.
 
@@ -101,7 +110,7 @@ class BlockBuilder:
         self._config = config
         self._vocabulary = load_vocabulary(vocabulary_file)
         self._tokenizer = Tokenizer(self._vocabulary, config.lower_case, config.strip_accents)
-        self._segmenter = make_segmenter(config.segmenter)
+        self._segmenter = make_config_segmenter(config)
 
     def build(self, block: Block) -> BuiltBlock:
         """Gives the records of a block: a function of the block alone."""

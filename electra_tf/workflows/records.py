@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from chinese.documents import Document, OnBadText, ReadCounts
-from chinese.segmentation import Segmenter, make_segmenter
+from chinese.segmentation import Segmenter
 from chinese.vocab import (
     Vocabulary,
     build_sentencepiece,
@@ -40,7 +40,12 @@ from electra_tf.data.records import (
     unigram_entropy_nats,
 )
 from electra_tf.workflows.corpora import DEMO, Corpus, Progress, Share
-from electra_tf.workflows.record_workers import BlockCounts, build_blocks, cut_into_blocks
+from electra_tf.workflows.record_workers import (
+    BlockCounts,
+    build_blocks,
+    cut_into_blocks,
+    make_config_segmenter,
+)
 
 __all__ = ["DEMO", "Progress", "build_facts", "build_records", "corpus_paths", "make_vocabulary"]
 
@@ -139,7 +144,7 @@ def build_records(
         raise ValueError(f"workers is {workers}: give at least 1")
     text = Corpus(corpus, on_bad_text, config.seed)
     given = load_vocabulary(vocabulary_file) if vocabulary_file else None
-    segmenter = make_segmenter(config.segmenter)
+    segmenter = make_config_segmenter(config)
     out = Path(out)
     prepare_folder(out)
     try:

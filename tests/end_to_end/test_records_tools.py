@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import re
 import resource
 import shlex
@@ -213,6 +214,44 @@ def test_vocab_build_covers_as_much_as_is_asked(place, tmp_path):
         run("vocab", "build", "--corpus", text, "--coverage", coverage, "--out", out)
         assert ("龘" in out.read_text(encoding="utf-8")) == has_it
         assert "京" in out.read_text(encoding="utf-8")
+
+
+def test_words_of_ones_own_are_found_and_named_in_the_manifest(place, tmp_path):
+    words = tmp_path / "我的词.txt"
+    words.write_text("下调存款\n", encoding="utf-8")
+    build = ("records", "build", "--corpus", place / "corpus.txt", "--set", "max_length=32")
+    segmenters, shown = [], []
+    for options in ((), ("--user-dictionary", words)):
+        out = tmp_path / str(len(options))
+        run(*build, "--out", out, *options, "--vocab", place / "records/vocab.txt")
+        manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+        segmenters.append(manifest["segmenter"])
+        shown.append(run("records", "show", out, "--count", 20, "--mask-rate", 0.0).stdout)
+    assert [segmenter["name"] for segmenter in segmenters] == ["rjieba", "jieba"]
+    assert segmenters[0]["fingerprint"] != segmenters[1]["fingerprint"]
+    assert " 下调 存款 " in shown[0]
+    assert " 下调存款 " in shown[1]
+    assert " 下调 存款 " not in shown[1]
+    error = run(*build, "--out", tmp_path / "x", "--user-dictionary", "none.txt", code=1).stderr
+    assert "none.txt" in error
+    options = ("--user-dictionary", words, "--set", "segmenter=rjieba")
+    assert (
+        "reads no user dictionaries"
+        in run(*build, "--out", tmp_path / "x", *options, code=1).stderr
+    )
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_terminal_of_another_encoding_gets_question_marks(place):
+    done = subprocess.run(
+        [sys.executable, "-m", "electra_tf", "info", place / "records/vocab.txt"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "?? ??/records/vocab.txt" in done.stdout
 
 
 def test_a_sentencepiece_model_is_trained_described_and_used(place, tmp_path):
