@@ -61,7 +61,7 @@ def build(
     how = load_config(RecordsConfig, config, overrides or ())
 
     from electra_tf.workflows.info import describe_vocabulary
-    from electra_tf.workflows.records import make_vocabulary
+    from electra_tf.workflows.vocabulary import make_vocabulary
 
     with Display() as display:
         make_vocabulary(how, corpus or ["demo"], out, display.progress, kind, coverage)

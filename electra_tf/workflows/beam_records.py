@@ -38,7 +38,8 @@ from electra_tf.workflows.record_workers import (
     BlockCounts,
     make_config_segmenter,
 )
-from electra_tf.workflows.records import make_manifest, vocabulary_file_name
+from electra_tf.workflows.records import make_manifest
+from electra_tf.workflows.vocabulary import vocabulary_file_name
 
 RunnerName = Literal["direct", "flink", "spark", "dataflow"]
 

@@ -120,6 +120,15 @@ class Corpus:
         return read_documents(files, self._on_bad_text, counts)
 
 
+def told_documents(
+    text: Corpus, counts: ReadCounts, stage: str, progress: Progress, total: int | None = None
+) -> Iterator[Document]:
+    """The documents of a corpus, each told to `progress`; `counts` is filled."""
+    for document in text.documents(counts):
+        progress(stage, counts.characters, total)
+        yield document
+
+
 def _parse(entry: str) -> Source:
     name, colon, text = entry.rpartition(":")
     if not colon or Path(entry).exists():

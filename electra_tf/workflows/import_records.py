@@ -24,7 +24,7 @@ from electra_tf.data.reference_records import (
 )
 from electra_tf.data.rows import one_a_row
 from electra_tf.data.serialization import serialize_rows
-from electra_tf.workflows.records import vocabulary_facts, vocabulary_file_name
+from electra_tf.workflows.vocabulary import vocabulary_facts, vocabulary_file_name
 
 Tell = Callable[[str, int, int | None], None]
 

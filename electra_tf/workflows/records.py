@@ -7,19 +7,13 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from chinese.documents import Document, OnBadText, ReadCounts
 from chinese.segmentation import Segmenter
-from chinese.vocab import (
-    Vocabulary,
-    build_sentencepiece,
-    build_vocabulary,
-    load_vocabulary,
-    save_vocabulary,
-)
+from chinese.vocab import Vocabulary, load_vocabulary, save_vocabulary
 from electra_tf.config import RecordsConfig
 from electra_tf.data import build_report
 from electra_tf.data.manifest import (
@@ -27,7 +21,6 @@ from electra_tf.data.manifest import (
     Manifest,
     Split,
     Statistics,
-    VocabularyFacts,
     read_build_times,
     read_manifest,
     write_build_times,
@@ -39,71 +32,22 @@ from electra_tf.data.records import (
     prepare_folder,
     unigram_entropy_nats,
 )
-from electra_tf.workflows.corpora import DEMO, Corpus, Progress, Share
+from electra_tf.workflows.corpora import DEMO, Corpus, Progress, Share, told_documents
 from electra_tf.workflows.record_workers import (
     BlockCounts,
     build_blocks,
     cut_into_blocks,
     make_config_segmenter,
 )
+from electra_tf.workflows.vocabulary import (
+    vocabulary_facts,
+    vocabulary_file_name,
+    vocabulary_of,
+)
 
-__all__ = ["DEMO", "Progress", "build_facts", "build_records", "corpus_paths", "make_vocabulary"]
-
-VocabularyKind = Literal["wordpiece", "sentencepiece"]
+__all__ = ["DEMO", "Progress", "build_facts", "build_records", "corpus_paths"]
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-def make_vocabulary(
-    config: RecordsConfig,
-    corpus: Sequence[str],
-    out: str | Path,
-    progress: Progress,
-    kind: VocabularyKind = "wordpiece",
-    character_coverage: float | None = None,
-) -> Vocabulary:
-    """Builds a vocabulary from a corpus and writes it.
-
-    Args:
-      config: size and folding.
-      corpus: files, folders, globs, or `demo`; with or without weights.
-      out: the file to write; a SentencePiece model is told by `.model` at its end.
-      progress: told after every document.
-      kind: WordPiece, or a SentencePiece model, which is trained on some ten million characters.
-      character_coverage: in (0, 1], the share of the text that single characters must cover; None =
-        all of it, or 0.9995 for SentencePiece. Rarer characters become [UNK].
-
-    Returns:
-      The vocabulary.
-
-    Raises:
-      ValueError: no such corpus, an empty one, text that cannot be read, a name that tells the
-        other kind, or the file exists.
-    """
-    out = Path(out)
-    if out.exists():
-        raise ValueError(f"{out}: exists already; give another --out, or remove it")
-    if (out.suffix == ".model") != (kind == "sentencepiece"):
-        raise ValueError(
-            f"{out}: the name of a SentencePiece model ends with .model, that of a WordPiece "
-            f"vocabulary does not (vocab.txt); change --out or --kind"
-        )
-    text = Corpus(corpus, "refuse", config.seed)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(
-            f"{out.parent}: cannot be made ({error.strerror}); give another --out"
-        ) from error
-    text.mix(progress)
-    told = {"wordpiece": "words counted", "sentencepiece": "text read, then trained on for minutes"}
-    documents = _told(text, ReadCounts(), told[kind], progress)
-    vocabulary = _vocabulary_of(config, documents, text, kind, character_coverage)
-    try:
-        save_vocabulary(vocabulary, out)
-    except OSError as error:
-        raise ValueError(f"{out}: cannot be written ({error.strerror})") from error
-    return vocabulary
 
 
 def build_records(
@@ -200,9 +144,8 @@ class _Build:
         total = None
         if given is None:
             counts = ReadCounts()
-            given = _vocabulary_of(
-                self._config, _told(self._text, counts, "words counted", self._progress), self._text
-            )
+            documents = told_documents(self._text, counts, "words counted", self._progress)
+            given = vocabulary_of(self._config, documents, self._text)
             total = counts.characters
         self._seconds["vocabulary"] = time.perf_counter() - started
         file = self._out / vocabulary_file_name(given)
@@ -225,7 +168,7 @@ class _Build:
         read = ReadCounts()
         met = BlockCounts(vocabulary.size, config.max_unit_tokens, config.max_length)
         writers = [SplitWriter(self._out, "train"), SplitWriter(self._out, "held_out")]
-        documents = _told(self._text, read, "text into records", self._progress, total)
+        documents = told_documents(self._text, read, "text into records", self._progress, total)
         blocks = self._timed("read", cut_into_blocks(documents))
         try:
             for built in build_blocks(blocks, config, file, self._workers):
@@ -309,50 +252,6 @@ def make_manifest(
         statistics=_statistics(read, met, vocabulary, config.packed),
         train=train,
         held_out=held_out,
-    )
-
-
-def _told(
-    text: Corpus, counts: ReadCounts, stage: str, progress: Progress, total: int | None = None
-) -> Iterator[Document]:
-    """The documents of a corpus, each told to `progress`."""
-    for document in text.documents(counts):
-        progress(stage, counts.characters, total)
-        yield document
-
-
-def _vocabulary_of(
-    config: RecordsConfig,
-    documents: Iterable[Document],
-    text: Corpus,
-    kind: VocabularyKind = "wordpiece",
-    character_coverage: float | None = None,
-) -> Vocabulary:
-    lines = (line for document in documents for line in document)
-    first = next(lines, None)
-    if first is None:
-        raise ValueError(f"corpus {' '.join(text.paths[:3])}: holds no text")
-    lines = (line for part in ([first], lines) for line in part)
-    options = {} if character_coverage is None else {"character_coverage": character_coverage}
-    build = build_sentencepiece if kind == "sentencepiece" else build_vocabulary
-    return build(lines, config.vocab_size, config.lower_case, config.strip_accents, **options)
-
-
-def vocabulary_file_name(vocabulary: Vocabulary) -> str:
-    """The name of a vocabulary in a folder of records."""
-    return "spiece.model" if vocabulary.sentencepiece_model else "vocab.txt"
-
-
-def vocabulary_facts(vocabulary: Vocabulary) -> VocabularyFacts:
-    """What a manifest says of the vocabulary in its folder."""
-    return VocabularyFacts(
-        file=vocabulary_file_name(vocabulary),
-        size=vocabulary.size,
-        sha256=vocabulary.sha256,
-        unk_id=vocabulary.unk_id,
-        cls_id=vocabulary.cls_id,
-        sep_id=vocabulary.sep_id,
-        mask_id=vocabulary.mask_id,
     )
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from chinese.vocab import load_vocabulary
 from electra_tf.data.checks import ShardCheck, check_shard, strange_shards
 from electra_tf.data.manifest import Split, VocabularyFacts, read_manifest
-from electra_tf.workflows.records import vocabulary_facts
+from electra_tf.workflows.vocabulary import vocabulary_facts
 
 
 class Verification(NamedTuple):
