@@ -5,16 +5,17 @@ An objective is two calls, and the trainer knows no more of it:
     prepared, counts = objective.prepare(batch, key)
     loss, sums = objective.loss(prepared, global_counts, key, training)
 
-`prepared` is a nest of tensors with B rows; `counts` are summed over all replicas before any loss
-is computed, so losses are normalised by the whole batch; `sums` (of the shapes in
-`objective.sum_shapes`, `real_tokens` among them) add up over steps into
+`prepared` is a nest of tensors with B rows; `counts`, if there are any, are summed over all
+replicas before any loss is computed, so losses are normalised by the whole batch; `sums` (of the
+shapes in `objective.sum_shapes`, `real_tokens` among them) add up over steps into
 `objective.metrics(sums)`.
 
 The order of a step, none of which Keras' own training keeps under tf.distribute:
   1. each replica prepares its rows; counts are summed over replicas;
   2. each replica sums gradients over its micro-batches (XLA may compile this part alone);
   3. gradients are summed over replicas, *then* clipped by their global norm;
-  4. if any of them is not finite on any replica, nobody updates; otherwise all do, once.
+  4. if any of them is not finite on any replica, nobody updates, and the step is left out of all
+     means; otherwise all do, once.
 In float16 the loss of step 2 is scaled, and the sums of step 3 are unscaled before the clip.
 `data_step` counts attempts and is what data order and chance depend on; `update_step` counts
 updates and drives the learning rate. Were they one, a skipped step would meet its batch again.
@@ -22,6 +23,8 @@ updates and drives the learning rate. Were they one, a skipped step would meet i
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -31,6 +34,7 @@ import orbit
 import tensorflow as tf
 
 from electra_tf.batches import StepKey
+from electra_tf.training.interruption import Stopped
 from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import Schedule
@@ -53,8 +57,16 @@ class Objective(Protocol):
     def metrics(self, sums: Mapping[str, np.ndarray]) -> dict[str, float]: ...
 
 
-class NonFiniteGradients(Exception):
-    """Too many updates in a row had a gradient that is not finite."""
+class NonFiniteGradients(ValueError):
+    """Too many updates in a row had a gradient that is not finite.
+
+    Attributes:
+      first_step: the first of those steps, from 1.
+    """
+
+    def __init__(self, message: str, first_step: int):
+        super().__init__(message)
+        self.first_step = first_step
 
 
 class Trainer(orbit.AbstractTrainer):
@@ -75,6 +87,7 @@ class Trainer(orbit.AbstractTrainer):
         xla: bool,
         max_skipped_steps: int,
         loss_scale: LossScale | None = None,
+        stop: tf.Variable | None = None,
     ):
         """Creates the counters; call it inside the strategy's scope.
 
@@ -91,6 +104,7 @@ class Trainer(orbit.AbstractTrainer):
           xla: whether the gradient function is compiled.
           max_skipped_steps: updates in a row that may be skipped.
           loss_scale: multiplies the loss where gradients pass through float16; None = they do not.
+          stop: bool scalar on the host; True ends an inner loop after the step under way.
 
         Raises:
           ValueError: the batch does not divide by replicas and micro-batches.
@@ -105,6 +119,7 @@ class Trainer(orbit.AbstractTrainer):
         self.data_step = tf.Variable(0, trainable=False, dtype=tf.int64, name="data_step")
         self.update_step = tf.Variable(0, trainable=False, dtype=tf.int64, name="update_step")
         self.skipped_in_a_row = tf.Variable(0, trainable=False, dtype=tf.int64, name="skipped")
+        self.trained_tokens = tf.Variable(0, trainable=False, dtype=tf.int64, name="tokens")
         self.loss_scale = loss_scale
         self._strategy = strategy
         self._objective = objective
@@ -116,6 +131,7 @@ class Trainer(orbit.AbstractTrainer):
         self._clip_norm = clip_norm
         self._seed = seed
         self._max_skipped_steps = max_skipped_steps
+        self._stop = stop
         self._iterator = None
         self._train_steps = tf.function(self._train_steps_eagerly)
         self._gradients = tf.function(self._gradients_eagerly, jit_compile=xla or None)
@@ -123,11 +139,16 @@ class Trainer(orbit.AbstractTrainer):
     @property
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds of the trainer, by name."""
-        names = ("data_step", "update_step", "skipped_in_a_row", "loss_scale")
+        names = ("data_step", "update_step", "skipped_in_a_row", "trained_tokens", "loss_scale")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def train(self, num_steps: tf.Tensor) -> dict[str, float]:
-        """Runs `num_steps` steps (int32 scalar) and returns their mean metrics.
+        """Runs `num_steps` steps (int32 scalar), fewer where `stop` asks for it.
+
+        Returns:
+          The means of the objective's metrics over all steps but the skipped ones (NaN where all
+          were skipped); tokens trained on; the learning rate to come; skipped_steps; waiting_rate,
+          the part of the time that went on waiting for input.
 
         Raises:
           NonFiniteGradients: more than `max_skipped_steps` updates in a row were skipped.
@@ -139,46 +160,64 @@ class Trainer(orbit.AbstractTrainer):
                     lambda context: self._make_dataset(context, first_step)
                 )
             )
-        updates_before = int(self.update_step.numpy())
-        sums = self._train_steps(self._iterator, num_steps)
-        updates = int(self.update_step.numpy()) - updates_before
+        counters = (self.data_step, self.update_step, self.trained_tokens)
+        before = [int(counter.numpy()) for counter in counters]
+        started = time.perf_counter()
+        sums, waited = self._train_steps(self._iterator, num_steps)
+        sums = {name: value.numpy() for name, value in sums.items()}
+        seconds = time.perf_counter() - started
+        steps, updates, tokens = (
+            int(counter.numpy()) - old for counter, old in zip(counters, before, strict=True)
+        )
         self._stop_if_stuck()
+        metrics = self._objective.metrics(sums)
         report = {
-            **self._objective.metrics({name: value.numpy() for name, value in sums.items()}),
-            "tokens": float(sums["real_tokens"]),
+            **(metrics if updates else dict.fromkeys(metrics, math.nan)),
+            "tokens": float(tokens),
             "learning_rate": float(self._schedule(self.update_step)),
-            "skipped_steps": float(int(num_steps) - updates),
+            "skipped_steps": float(steps - updates),
+            "waiting_rate": float(waited) / seconds,
         }
         if self.loss_scale is not None:
             report["loss_scale"] = float(self.loss_scale.scale.numpy())
         return report
 
-    def _train_steps_eagerly(self, iterator: Any, num_steps: tf.Tensor) -> Sums:
+    def _train_steps_eagerly(self, iterator: Any, num_steps: tf.Tensor) -> tuple[Sums, tf.Tensor]:
+        """The sums over all steps, and the seconds that went on waiting for input."""
         totals = _zeros(self._objective.sum_shapes)
+        waited = tf.constant(0.0, tf.float64)
         for _ in tf.range(num_steps):
-            per_replica = self._strategy.run(self._replica_step, args=(next(iterator),))
+            batch, seconds = _timed_next(iterator)
+            waited += seconds
+            per_replica = self._strategy.run(self._replica_step, args=(batch,))
             sums = _first_of(self._strategy, per_replica)
             totals = {name: totals[name] + sums[name] for name in totals}
             self.data_step.assign_add(1)
-        return totals
+            self.trained_tokens.assign_add(tf.cast(sums["real_tokens"], tf.int64))
+            if self._must_stop():
+                break
+        return totals, waited
+
+    def _must_stop(self) -> tf.Tensor:
+        is_stuck = tf.convert_to_tensor(self.skipped_in_a_row) > self._max_skipped_steps
+        return is_stuck if self._stop is None else is_stuck | self._stop
 
     def _replica_step(self, batch: Any) -> Sums:
         """One step on one replica, in the order told above."""
         context = tf.distribute.get_replica_context()
         key = _replica_key(step_seed(self._seed, self.data_step), self._batch_size)
         prepared, counts = self._objective.prepare(batch, key)
-        counts = context.all_reduce(tf.distribute.ReduceOp.SUM, counts)
+        if counts:
+            counts = context.all_reduce(tf.distribute.ReduceOp.SUM, counts)
 
         gradients, sums = self._accumulate(prepared, counts, key)
         gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         if self.loss_scale is not None:
             gradients = self.loss_scale.unscale(gradients)
         norm = tf.linalg.global_norm(gradients)
-        tf.cond(
-            tf.math.is_finite(norm),
-            lambda: self._update(gradients, norm),
-            self._skip,
-        )
+        is_finite = tf.math.is_finite(norm)
+        tf.cond(is_finite, lambda: self._update(gradients, norm), self._skip)
+        sums = {name: tf.where(is_finite, s, tf.zeros_like(s)) for name, s in sums.items()}
         return context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
 
     def _accumulate(
@@ -243,11 +282,13 @@ class Trainer(orbit.AbstractTrainer):
         skipped = int(self.skipped_in_a_row.numpy())
         if skipped > self._max_skipped_steps:
             last = int(self.data_step.numpy())
+            first = last - skipped + 1
             raise NonFiniteGradients(
-                f"steps {last - skipped + 1} to {last} had gradients that are not finite (learning "
+                f"steps {first} to {last} had gradients that are not finite (learning "
                 f"rate {float(self._schedule(self.update_step)):.3g}); lower "
                 f"optimizer.learning_rate or lengthen schedule.warmup_steps"
-                + (", or train with training.precision=bfloat16" if self.loss_scale else "")
+                + (", or train with training.precision=bfloat16" if self.loss_scale else ""),
+                first,
             )
 
 
@@ -262,6 +303,7 @@ class Evaluator(orbit.AbstractEvaluator):
         *,
         batch_size: int,
         seed: int,
+        stop: tf.Variable | None = None,
     ):
         """
         Args:
@@ -270,6 +312,7 @@ class Evaluator(orbit.AbstractEvaluator):
           make_dataset: from an input context to per-replica batches, equally many on each worker.
           batch_size: B; a multiple of the number of replicas.
           seed: of masks and draws.
+          stop: bool scalar on the host; True ends an evaluation after the batch under way.
 
         Raises:
           ValueError: the batch does not divide by the replicas.
@@ -285,15 +328,22 @@ class Evaluator(orbit.AbstractEvaluator):
         self._make_dataset = make_dataset
         self._batch_size = batch_size
         self._seed = seed
+        self._stop = stop
         self._step = tf.function(self._step_eagerly)
 
     def evaluate(self, num_steps: tf.Tensor | None = None) -> dict[str, float]:
-        """The metrics over the whole dataset; `num_steps` is Orbit's and not used."""
+        """The metrics over the whole dataset; `num_steps` is Orbit's and not used.
+
+        Raises:
+          Stopped: `stop` asked for it.
+        """
         totals = dict.fromkeys(self._objective.sum_shapes, 0.0)
         batches = self._strategy.distribute_datasets_from_function(self._make_dataset)
         for index, batch in enumerate(batches):
             sums = self._step(batch, tf.constant(index, tf.int64))
             totals = {name: total + sums[name].numpy() for name, total in totals.items()}
+            if self._stop is not None and self._stop.numpy():
+                raise Stopped
         return self._objective.metrics(totals)
 
     def _step_eagerly(self, batch: Any, index: tf.Tensor) -> Sums:
@@ -304,7 +354,8 @@ class Evaluator(orbit.AbstractEvaluator):
         key = _replica_key(step_seed(self._seed, index), self._batch_size)
         prepared, counts = self._objective.prepare(batch, key)
         context = tf.distribute.get_replica_context()
-        counts = context.all_reduce(tf.distribute.ReduceOp.SUM, counts)
+        if counts:
+            counts = context.all_reduce(tf.distribute.ReduceOp.SUM, counts)
         sums = self._objective.loss(prepared, counts, key, training=False)[1]
         return context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
 
@@ -312,6 +363,16 @@ class Evaluator(orbit.AbstractEvaluator):
 def step_seed(seed: int, step: tf.Tensor) -> tf.Tensor:
     """int32 [2]: the key of all chance in one step."""
     return tf.stack([tf.constant(seed, tf.int32), tf.cast(step, tf.int32)])
+
+
+def _timed_next(iterator: Any) -> tuple[Any, tf.Tensor]:
+    """The next batch, and the seconds (float64 scalar) until it was there."""
+    before = tf.timestamp()
+    with tf.control_dependencies([before]):
+        batch = next(iterator)
+    columns = tf.nest.flatten(batch, expand_composites=True)
+    with tf.control_dependencies([column for column in columns if column is not None]):
+        return batch, tf.timestamp() - before
 
 
 def _replica_key(seed: tf.Tensor, batch_size: int) -> StepKey:

@@ -134,7 +134,8 @@ class Run:
             copies = self.strategy.experimental_local_results(variable.value)
             for replica, copy in enumerate(copies):
                 arrays[f"{replica}|{variable.path}"] = copy.numpy()
-        np.savez(path, **arrays, **{f"report|{name}": value for name, value in reports.items()})
+        numbers = {name: value for name, value in reports.items() if name != "waiting_rate"}
+        np.savez(path, **arrays, **{f"report|{name}": value for name, value in numbers.items()})
 
 
 def change(config: PretrainConfig, **sections: dict) -> PretrainConfig:

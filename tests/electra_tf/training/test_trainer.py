@@ -41,6 +41,8 @@ def test_the_run_stops_after_too_many_skipped_steps_and_says_which(seen):
     before = seen["before the limit"]
     assert (before["skipped_in_a_row"], before["skipped_steps"]) == (2, 2)
     assert seen["limit"]["weights"] == [-1.0, -1.0]
+    assert seen["limit"]["data_step"] == 4  # not 9, the end of the inner loop
+    assert seen["limit"]["first_step"] == 2
     message = seen["limit"]["message"]
     assert "steps 2 to 4 " in message
     assert "(learning rate 1)" in message
@@ -53,6 +55,30 @@ def test_a_skipped_step_leaves_no_trace_in_moments_and_bias_correction(seen, nam
     (expected,) = seen[f"{name} on one"]
     assert expected != 0.0
     assert seen[f"{name} on two, one skipped"] == pytest.approx([expected] * 2, rel=1e-6)
+
+
+def test_a_skipped_step_is_left_out_of_the_sums_and_counted(seen):
+    state = seen["one of three"]
+    assert (state["real_tokens"], state["tokens"], state["skipped_steps"]) == (4.0, 4.0, 1)
+    assert state["weights"] == [-2.0, -2.0]
+    # Where no step is left there is no mean.
+    assert np.isnan(seen["nan, xla False"][1]["real_tokens"])
+    assert seen["nan, xla False"][1]["tokens"] == 0.0
+
+
+def test_an_objective_may_count_nothing(seen):
+    assert seen["without counts"] == [-10.0, -10.0]
+
+
+def test_a_wish_to_stop_is_heard_after_the_step_under_way(seen):
+    assert (seen["stopped"]["data_step"], seen["stopped"]["tokens"]) == (1, 2.0)
+    assert (seen["not stopped"]["data_step"], seen["not stopped"]["tokens"]) == (6, 10.0)
+
+
+@pytest.mark.parametrize("devices", ["one", "two"])
+def test_the_waiting_rate_tells_slow_input_from_a_slow_step(seen, devices):
+    assert seen[f"waiting, slow input, {devices}"] > 0.6
+    assert seen[f"waiting, slow step, {devices}"] < 0.4  # a busy machine makes all wait
 
 
 @pytest.mark.parametrize("run", ["one in 4", "two", "two in 2", "two in 4"])

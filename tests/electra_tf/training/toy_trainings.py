@@ -7,6 +7,7 @@ it and judges what it prints.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 
 import keras
@@ -85,8 +86,36 @@ def make_optimizer(name: str) -> Callable[[Toy], Optimizer]:
     return lambda toy: Optimizer(config, toy.trained_weights, {"weight": 0.5})
 
 
+class Uncounted(Toy):
+    """loss = weight · sum(values), normalised by nothing."""
+
+    def prepare(self, batch, key):
+        return super().prepare(batch, key)[0], {}
+
+    def loss(self, prepared, counts, key, training):
+        return super().loss(prepared, {"real_tokens": tf.constant(1.0)}, key, training)
+
+
+class Slow(Toy):
+    """Its steps take a while."""
+
+    def prepare(self, batch, key):
+        with tf.control_dependencies([pause()]):
+            return super().prepare([tf.identity(column) for column in batch], key)
+
+
+def pause() -> tf.Operation:
+    return tf.py_function(lambda: time.sleep(0.1), [], [])
+
+
 def build(
-    strategy, values, tokens=None, make_toy=Toy, make_optimizer=Descent, **settings
+    strategy,
+    values,
+    tokens=None,
+    make_toy=Toy,
+    make_optimizer=Descent,
+    input_pauses=False,
+    **settings,
 ) -> tuple[Toy, Trainer]:
     """values, tokens: [steps, rows]."""
     values = np.array(values, np.float32)
@@ -105,7 +134,12 @@ def build(
         options = tf.data.Options()
         options.autotune.enabled = False
         # Endless, as training is: several workers see no fixed shapes where an end is possible.
-        return tf.data.Dataset.from_tensor_slices(tuple(parts)).repeat().with_options(options)
+        dataset = tf.data.Dataset.from_tensor_slices(tuple(parts)).repeat().with_options(options)
+        return dataset.map(late) if input_pauses else dataset.prefetch(2)
+
+    def late(*columns):
+        with tf.control_dependencies([pause()]):
+            return tuple(tf.identity(column) for column in columns)
 
     defaults = {"accumulation_steps": 1, "clip_norm": 1e9, "xla": False, "max_skipped_steps": 5}
     with strategy.scope():
@@ -137,6 +171,8 @@ def state(strategy, toy, trainer, metrics) -> dict:
         "update_steps": [int(v) for v in strategy.experimental_local_results(trainer.update_step)],
         "skipped_in_a_row": int(trainer.skipped_in_a_row.numpy()),
         "skipped_steps": metrics["skipped_steps"],
+        "tokens": metrics["tokens"],
+        "real_tokens": metrics["real_tokens"],
     }
 
 
@@ -169,9 +205,34 @@ def main() -> None:
     metrics = trainer.train(tf.constant(3))
     seen["before the limit"] = state(two, toy, trainer, metrics)
     try:
-        trainer.train(tf.constant(1))
+        trainer.train(tf.constant(6))
     except NonFiniteGradients as error:
-        seen["limit"] = {"message": str(error), "weights": copies(two, toy)}
+        seen["limit"] = {
+            "message": str(error),
+            "first_step": error.first_step,
+            "data_step": int(trainer.data_step.numpy()),
+            "weights": copies(two, toy),
+        }
+
+    toy, trainer = build(two, [[1, 1], [1, np.nan], [1, 1]])
+    seen["one of three"] = state(two, toy, trainer, trainer.train(tf.constant(3)))
+
+    toy, trainer = build(two, [[1, 2], [3, 4]], make_toy=Uncounted)
+    trainer.train(tf.constant(2))
+    seen["without counts"] = copies(two, toy)
+
+    stop = tf.Variable(True)
+    toy, trainer = build(two, [[1, 1]] * 9, stop=stop)
+    seen["stopped"] = state(two, toy, trainer, trainer.train(tf.constant(5)))
+    stop.assign(False)
+    seen["not stopped"] = state(two, toy, trainer, trainer.train(tf.constant(5)))
+
+    for name, strategy in (("one", one), ("two", two)):
+        for culprit, settings in (("input", {"input_pauses": True}), ("step", {"make_toy": Slow})):
+            toy, trainer = build(strategy, [[1, 1]] * 9, **settings)
+            trainer.train(tf.constant(1))
+            report = trainer.train(tf.constant(6))
+            seen[f"waiting, slow {culprit}, {name}"] = report["waiting_rate"]
 
     values = np.random.default_rng(0).normal(size=(2, 8))
     for name, strategy, parts in (
