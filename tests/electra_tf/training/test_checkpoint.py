@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import subprocess
 import sys
 import textwrap
@@ -11,7 +13,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.training.checkpoint import restore_newest, run_lock
+from electra_tf.training.checkpoint import (
+    Checkpoints,
+    find_checkpoints,
+    restore_newest,
+    run_lock,
+)
 
 HOLDER = """
     import sys
@@ -69,35 +76,47 @@ def test_a_lock_that_was_let_go_can_be_taken_again(tmp_path):
         pass
 
 
-# --- restoring -------------------------------------------------------------------------------
+# --- saving and restoring ----------------------------------------------------------------------
 
 
 class Run:
     """A weight and a step, saved as a run saves them."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, keep=3):
         self.weight = tf.Variable(np.zeros(1000, np.float32))
         self.step = tf.Variable(0, dtype=tf.int64)
         self.checkpoint = tf.train.Checkpoint(weights={"w": self.weight}, data_step=self.step)
+        self.checkpoints = Checkpoints(self.checkpoint, folder, keep)
+
+    def reach(self, step):
+        self.step.assign(step)
+        self.weight.assign(np.full(1000, step, np.float32))
 
     def save(self, *steps):
-        manager = tf.train.CheckpointManager(self.checkpoint, str(self.folder), max_to_keep=3)
         for step in steps:
-            self.step.assign(step)
-            self.weight.assign(np.full(1000, step, np.float32))
-            manager.save(checkpoint_number=step)
+            self.reach(step)
+            self.checkpoints.save(step)
 
     def restore(self):
-        restored = restore_newest(self.checkpoint, self.folder)
+        restored = self.checkpoints.restore()
         assert np.all(self.weight.numpy() == int(self.step))
         return restored
+
+
+def started(folder, **settings):
+    run = Run(folder, **settings)
+    run.restore()
+    return run
+
+
+def steps_in(folder):
+    return sorted(int(path.stem.partition("-")[2]) for path in folder.glob("ckpt-*.index"))
 
 
 @pytest.fixture
 def saved(tmp_path):
     """Checkpoints of steps 10, 20 and 30."""
-    Run(tmp_path).save(10, 20, 30)
+    started(tmp_path).save(10, 20, 30)
     return tmp_path
 
 
@@ -132,6 +151,21 @@ def test_the_newest_checkpoint_is_restored(saved):
     run = Run(saved)
     assert run.restore() == (str(saved / "ckpt-30"), ())
     assert int(run.step) == 30
+    assert run.checkpoints.newest() == 30
+    assert run.checkpoints.newest(until_step=29) == 20
+    assert run.checkpoints.newest(until_step=9) is None
+
+
+def test_older_ones_are_removed_those_of_an_earlier_start_too(saved):
+    started(saved, keep=2).save(40)
+    assert steps_in(saved) == [30, 40]
+
+
+def test_a_step_is_saved_once(saved):
+    run = started(saved)
+    before = (saved / "ckpt-30.index").stat().st_mtime_ns
+    run.checkpoints.save(30)
+    assert (saved / "ckpt-30.index").stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize("damage", [cut, cut_index, flip, remove])
@@ -140,7 +174,9 @@ def test_a_damaged_newest_checkpoint_is_named_and_the_one_before_it_used(saved, 
     run = Run(saved)
     assert run.restore() == (str(saved / "ckpt-20"), (str(saved / "ckpt-30"),))
     assert int(run.step) == 20
-    # It is forgotten, and the run goes on saving where it stood.
+    # It is set aside, and the run goes on saving where it stood.
+    assert steps_in(saved) == [10, 20]
+    assert len(list(saved.glob("damaged-ckpt-30.*"))) == (0 if damage is remove else 2)
     assert tf.train.latest_checkpoint(str(saved)) == str(saved / "ckpt-20")
     run.save(30)
     again = Run(saved)
@@ -177,3 +213,114 @@ def test_a_checkpoint_of_other_variables_is_not_taken(saved):
     other = tf.train.Checkpoint(weights={"v": tf.Variable(np.zeros(3))})
     with pytest.raises(ValueError, match="none of the checkpoints can be read"):
         restore_newest(other, saved)
+
+
+def test_only_looking_changes_nothing(saved):
+    cut(saved, 30)
+    before = {path.name: path.read_bytes() for path in saved.iterdir()}
+    run = Run(saved)
+    assert restore_newest(run.checkpoint, saved).path == str(saved / "ckpt-20")
+    assert {path.name: path.read_bytes() for path in saved.iterdir()} == before
+
+
+def test_a_run_folder_can_be_moved(saved, tmp_path):
+    elsewhere = saved.rename(tmp_path.with_name(f"{tmp_path.name} 搬走"))
+    run = Run(elsewhere)
+    assert run.restore() == (str(elsewhere / "ckpt-30"), ())
+    run.save(40)
+    assert steps_in(elsewhere) == [20, 30, 40]
+    assert find_checkpoints(elsewhere) == [str(elsewhere / f"ckpt-{s}") for s in (20, 30, 40)]
+
+
+def test_what_a_killed_run_left_half_written_is_swept_away(saved):
+    """Seen after a kill: a folder of parts, a checkpoint that no list names, a list's new copy."""
+    (saved / "ckpt-40_temp").mkdir()
+    (saved / "ckpt-40_temp/part-00000-of-00001.data-00000-of-00001").write_bytes(b"half")
+    (saved / "ckpt-50.index").write_bytes(b"unlisted")
+    (saved / "checkpoint.tmp0123").write_bytes(b"half")
+    ends = ("index", "data-00000-of-00001")
+    names = {f"ckpt-{step}.{end}" for step in (10, 20, 30) for end in ends}
+    started(saved)
+    assert {path.name for path in saved.iterdir()} == names | {"checkpoint"}
+
+
+# --- the best one ----------------------------------------------------------------------------
+
+
+def test_the_best_outlives_the_newest_few(saved):
+    run = started(saved, keep=1)
+    run.checkpoints.save_best(30)
+    run.save(40, 50)
+    assert steps_in(saved) == [50]
+    assert steps_in(saved / "best") == [30]
+    assert started(saved).checkpoints.newest() == 50  # not the best
+    best = Run(saved)
+    best.checkpoint.read(str(saved / "best/ckpt-30")).assert_existing_objects_matched()
+    assert int(best.step) == 30
+
+
+def test_a_better_one_takes_the_place_of_the_best(saved):
+    run = started(saved)
+    for step in (40, 50, 50):
+        run.reach(step)
+        run.checkpoints.save_best(step)
+    assert steps_in(saved / "best") == [50]
+    assert len(list((saved / "best").iterdir())) == 2
+
+
+# --- a full disk -----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def files_end_at(size):
+    """No file of this process can be longer, as where a disk is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_on_a_full_disk_the_old_checkpoint_stays_valid_and_the_error_says_so(saved):
+    run = started(saved)
+    message = f"{saved}/ckpt-40: this checkpoint could not be written .*{saved}/ckpt-30 is whole"
+    with files_end_at(1000), pytest.raises(ValueError, match=message):
+        run.save(40)
+    assert steps_in(saved) == [10, 20, 30]
+    assert not list(saved.glob("*40*"))  # what was half-written does not fill the disk
+    again = Run(saved)
+    assert again.restore() == (str(saved / "ckpt-30"), ())
+    again.save(40)
+    assert steps_in(saved) == [20, 30, 40]
+
+
+def test_on_a_full_disk_the_old_best_stays(saved):
+    run = started(saved)
+    run.checkpoints.save_best(30)
+    with files_end_at(1000), pytest.raises(ValueError, match=r"best/ckpt-40: .* not be written"):
+        run.checkpoints.save_best(40)
+    assert {path.stem for path in (saved / "best").iterdir()} == {"ckpt-30"}
+
+
+def test_a_first_checkpoint_that_cannot_be_written_says_that_the_run_starts_again(tmp_path):
+    run = started(tmp_path)
+    with files_end_at(1000), pytest.raises(ValueError, match="the same command starts again"):
+        run.save(10)
+    assert started(tmp_path).checkpoints.newest() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a disk")
+def test_a_disk_that_is_really_full(tmp_path):
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(tmp_path)])
+    if mount.returncode:
+        pytest.skip("may not mount")
+    try:
+        run = started(tmp_path, keep=9)
+        with pytest.raises(ValueError, match=r"ckpt-\d+ is whole, and the same command goes on"):
+            run.save(*range(10, 500, 10))
+        newest = run.checkpoints.newest()
+        assert newest >= 10
+        assert Run(tmp_path).restore() == (str(tmp_path / f"ckpt-{newest}"), ())
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
