@@ -170,7 +170,16 @@ ScheduleConfig = Annotated[
 class TrainingConfig(Section):
     """How long, in what portions and in what precision a run trains."""
 
-    train_steps: PositiveInt = Field(description="updates of the whole run")
+    train_steps: PositiveInt = Field(
+        description="updates of the whole run; the learning rate follows them, whatever ends it"
+    )
+    max_tokens: PositiveInt | None = Field(
+        default=None, description="tokens, padding left out, after which the run ends; null = none"
+    )
+    max_minutes: PositiveFloat | None = Field(
+        default=None,
+        description="minutes of running, all starts together, after which it ends; null = none",
+    )
     batch_size: PositiveInt = Field(description="examples of one update, over all devices")
     accumulation_steps: PositiveInt = Field(
         description="micro-batches of one update on each device; divides its share of the batch"
@@ -195,6 +204,9 @@ class EvaluationConfig(Section):
     """Held-out text, masked the same way each time so that numbers compare between runs."""
 
     every_steps: PositiveInt = Field(description="training steps between two evaluations")
+    best_metric: Literal["loss", "discriminator_loss", "discriminator_auc", "hidden_lm_loss"] = (
+        Field(description="what the networks kept in best/ are chosen by; more auc, less of others")
+    )
     batch_size: PositiveInt = Field(description="examples of one batch, over all devices")
     max_batches: PositiveInt = Field(description="batches of one evaluation at the most")
     seed: Seed = Field(description="of masks and drawn tokens")

@@ -13,6 +13,8 @@ from electra_tf.cli.options import CONFIGS, Corpus, RecordsConfigFile, Set, Voca
 if TYPE_CHECKING:
     from electra_tf.pretrain.run import RunResult
 
+_CTRL_C_EXIT_CODE = 130
+
 
 def pretrain(
     config: Annotated[Path, typer.Option("--config", help="The run (YAML).")] = CONFIGS
@@ -37,6 +39,8 @@ def pretrain(
     ] = None,
 ) -> None:
     """Pre-train a generator and a discriminator; run again to resume.
+
+    Ctrl-C and SIGTERM save and stop; a second Ctrl-C leaves at once.
 
     Examples:
 
@@ -73,15 +77,26 @@ def pretrain(
                 vocab,
                 init_from or (),
             )
+    if result.stopped_by:
+        console.print(
+            f"{result.stopped_by}: {out} is saved at step {result.step:,}. "
+            f"Run the same command again to go on.",
+            markup=False,
+        )
+        raise typer.Exit(_CTRL_C_EXIT_CODE if result.stopped_by == "Ctrl-C" else 0)
     _summarize(result)
 
 
 def _summarize(result: RunResult) -> None:
     """Where everything is, how well it went, and what to do next."""
-    first, last, folder = result.first, result.last, result.folder
+    first, last, folder = result.evaluations[0], result.evaluations[-1], result.folder
     if result.was_finished:
-        console.print(f"{folder} is finished: all {result.step:,} steps are trained.")
-        console.print("To go on: --set training.train_steps=… with a larger number.")
+        console.print(
+            f"{folder} is finished: its limit of {result.limit} was reached at step "
+            f"{result.step:,}."
+        )
+        knob = "train_steps" if result.limit == "steps" else f"max_{result.limit}"
+        console.print(f"To go on: --set training.{knob}=… with a larger number.")
     rows = {
         "generator loss at [MASK]": f"{first['hidden_lm_loss']:.3f} → "
         f"{last['hidden_lm_loss']:.3f} nats (unigram entropy {result.unigram_entropy_nats:.3f})",
@@ -97,6 +112,7 @@ def _summarize(result: RunResult) -> None:
     places = {
         f"{folder}/encoder": "the discriminator: the model to fine-tune",
         f"{folder}/generator": "the generator: fills masks",
+        f"{folder}/best": "both, as they were at the best evaluation",
         f"{folder}/report.html": "curves, corpus, ten judged texts; opens in a browser",
         f"{folder}/metrics.jsonl": "every number, one JSON line a report",
         f"{folder}/events": f"for tensorboard --logdir {folder}/events",

@@ -13,6 +13,8 @@ from electra_tf.data.pipeline import evaluation_batches, training_batches
 from electra_tf.encoder_folder import parameter_count
 from electra_tf.pretrain.objectives.electra import Electra
 from electra_tf.pretrain.word_runs import RUN_LAWS
+from electra_tf.training.interruption import StopRequest
+from electra_tf.training.limits import Used
 from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.optimizer import Optimizer
 from electra_tf.training.schedule import make_schedule
@@ -27,12 +29,18 @@ class Parts(NamedTuple):
     objective: Electra
     trainer: Trainer
     evaluator: Evaluator
+    seconds: tf.Variable
+    stop: StopRequest
     checkpoint: tf.train.Checkpoint
 
     @property
-    def step(self) -> int:
-        """Steps trained so far, those of earlier starts included."""
-        return int(self.trainer.data_step.numpy())
+    def used(self) -> Used:
+        """What the run has used up so far, in earlier starts too."""
+        return Used(
+            steps=int(self.trainer.data_step.numpy()),
+            tokens=int(self.trainer.trained_tokens.numpy()),
+            seconds=float(self.seconds.numpy()),
+        )
 
 
 def agree(config: PretrainConfig, manifest: Manifest, records: Path) -> PretrainConfig:
@@ -73,6 +81,7 @@ def assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> Parts
     """Builds networks, optimizer, trainer and evaluator under one strategy."""
     training, length = config.training, config.data.max_length
     strategy = make_strategy(training.strategy)
+    stop = StopRequest()
 
     def make_dataset(context: tf.distribute.InputContext, first_step: int) -> tf.data.Dataset:
         return training_batches(
@@ -111,6 +120,7 @@ def assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> Parts
             xla=training.xla,
             max_skipped_steps=training.max_skipped_steps,
             loss_scale=LossScale() if training.precision == "float16" else None,
+            stop=stop.flag,
         )
         evaluator = Evaluator(
             strategy,
@@ -118,13 +128,16 @@ def assemble(config: PretrainConfig, manifest: Manifest, records: Path) -> Parts
             make_held_out,
             batch_size=config.evaluation.batch_size,
             seed=config.evaluation.seed,
+            stop=stop.flag,
         )
+        seconds = tf.Variable(0.0, trainable=False, dtype=tf.float64, name="seconds")
         checkpoint = tf.train.Checkpoint(
             weights={v.path: v.value for v in objective.trained_weights},
             optimizer=optimizer,
+            seconds=seconds,
             **trainer.state,
         )
-    return Parts(strategy, objective, trainer, evaluator, checkpoint)
+    return Parts(strategy, objective, trainer, evaluator, seconds, stop, checkpoint)
 
 
 def describe_sizes(config: PretrainConfig) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,33 @@ from electra_tf.encoder_folder import EncoderFolder, write_encoder_folder
 from electra_tf.network.weights import named_weights
 from electra_tf.pretrain.assembly import Parts
 from electra_tf.pretrain.environment import versions
-from electra_tf.pretrain.run_folder import NETWORKS, read_starts
+from electra_tf.pretrain.run_folder import BEST, NETWORKS, read_starts
 
 
 def write_encoders(
-    folder: Path, config: PretrainConfig, manifest: Manifest, records: Path, parts: Parts
+    folder: Path,
+    config: PretrainConfig,
+    manifest: Manifest,
+    records: Path,
+    parts: Parts,
+    best: Mapping[str, float] | None = None,
 ) -> None:
-    """Writes both networks as they are now, over those of an earlier step."""
+    """Writes both networks as they are now, over those of an earlier step.
+
+    Args:
+      folder: the run folder.
+      config: of the run.
+      manifest: of the records.
+      records: their folder.
+      parts: the run.
+      best: the metric and its value that make this step the best so far: the networks go into the
+        folder `best`. None = they are the last.
+    """
+    place = folder / BEST if best else folder
     vocabulary = (records / manifest.vocabulary.file).read_bytes()
-    provenance = _provenance(config, manifest, parts.step, read_starts(folder))
+    provenance = _provenance(config, manifest, parts, read_starts(folder))
+    if best:
+        provenance["best"] = dict(best)
     for kind, (encoder, head) in parts.objective.networks.items():
         variables = named_weights(encoder) | named_weights(head)
         contents = EncoderFolder(
@@ -33,15 +52,18 @@ def write_encoders(
             vocabulary=vocabulary,
             provenance=provenance,
         )
-        write_encoder_folder(folder / NETWORKS[kind], contents, overwrite=True)
+        write_encoder_folder(place / NETWORKS[kind], contents, overwrite=True)
 
 
 def _provenance(
-    config: PretrainConfig, manifest: Manifest, step: int, starts: list[dict[str, str]]
+    config: PretrainConfig, manifest: Manifest, parts: Parts, starts: list[dict[str, str]]
 ) -> dict[str, Any]:
+    used = parts.used
     return {
         "made_by": "electra-tf pretrain",
-        "step": step,
+        "step": used.steps,
+        "trained_tokens": used.tokens,
+        "minutes": round(used.seconds / 60, 2),
         "started_from": starts,
         "config": config.model_dump(),
         "records": {

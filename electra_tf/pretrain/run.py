@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import orbit
-import tensorflow as tf
-
 from electra_tf.config import PretrainConfig, load_config
 from electra_tf.data.manifest import Manifest, read_manifest
+from electra_tf.pretrain.alarms import majority_class, strong_generator
 from electra_tf.pretrain.assembly import (
     Parts,
     agree,
@@ -31,27 +28,33 @@ from electra_tf.pretrain.run_folder import (
     is_written,
     read_starts,
 )
-from electra_tf.training.checkpoint import restore_newest, run_lock
+from electra_tf.training.alarms import Alarms, Check, not_finite, slow_input
+from electra_tf.training.checkpoint import Checkpoints, restore_newest, run_lock
 from electra_tf.training.devices import describe_devices
+from electra_tf.training.limits import Limits
+from electra_tf.training.loop import Loop, Pace
 from electra_tf.training.report import Listener, RunLog
 
 
 class RunResult(NamedTuple):
-    """How a run ended.
+    """How a run ended, or where it was stopped.
 
     Fields:
       folder: the run folder.
       step: steps trained in all.
+      limit: which one ended it: steps, tokens or minutes; None where it was stopped.
+      stopped_by: SIGTERM or Ctrl-C, after which the same call goes on; None where it has ended.
       was_finished: True where there was nothing left to do.
-      first, last: the metrics of the first and the last evaluation on held-out text.
+      evaluations: the metrics of every evaluation on held-out text, oldest first.
       unigram_entropy_nats: of the corpus, what a guess without context can reach.
     """
 
     folder: Path
     step: int
+    limit: str | None
+    stopped_by: str | None
     was_finished: bool
-    first: Mapping[str, float]
-    last: Mapping[str, float]
+    evaluations: list[Mapping[str, float]]
     unigram_entropy_nats: float
 
 
@@ -62,7 +65,9 @@ def pretrain(
     listener: Listener,
     initial: Sequence[InitialNetwork] = (),
 ) -> RunResult:
-    """Trains until `training.train_steps`, resuming where the folder holds a run already.
+    """Trains until a limit of `config.training`, resuming where the folder holds a run already.
+
+    SIGTERM and Ctrl-C end it after the step under way, everything saved.
 
     Args:
       config: the run.
@@ -77,47 +82,55 @@ def pretrain(
 
     Raises:
       ValueError: records and config disagree, a shard is missing or cut, the folder belongs to
-        another run or to a running process, or a network to start from does not fit.
+        another run or to a running process, a network to start from does not fit, a checkpoint
+        could not be written, or too many gradients in a row were not finite.
     """
-    folder = Path(folder)
+    folder, records = Path(folder), Path(records)
     manifest = read_manifest(records)
-    config = agree(config, manifest, Path(records))
+    config = agree(config, manifest, records)
     if warning := describe_missing_words(config, manifest):
         listener.say(warning)
     check_fit(initial, config, manifest.vocabulary)
     folder.mkdir(parents=True, exist_ok=True)
     with run_lock(folder):
         claim(folder, config, manifest, [describe(network) for network in initial])
-        parts = assemble(config, manifest, Path(records))
+        parts = assemble(config, manifest, records)
         devices = describe_devices(parts.strategy)
         listener.say(f"devices: {devices}")
         write_environment(folder, devices)
         listener.say(describe_sizes(config))
-        restored = restore_newest(parts.checkpoint, folder / CHECKPOINTS)
+        checkpoints = Checkpoints(
+            parts.checkpoint, folder / CHECKPOINTS, config.training.keep_checkpoints
+        )
+        restored = checkpoints.restore()
         for path in restored.damaged:
-            listener.say(f"{path} is damaged and was left out")
+            listener.say(f"{path} is damaged; it was set aside, and the one before it is used")
         if restored.path is None:
             _start(parts, initial, manifest, folder, listener)
-        log = RunLog(
-            folder / METRICS, parts.trainer.data_step, config.training.train_steps, listener
-        )
-        was_finished = (
-            parts.step >= config.training.train_steps
-            and is_written(folder)
-            and bool(log.evaluations())
-        )
+        limits = _limits(config)
+        log = RunLog(folder / METRICS, lambda: parts.used, limits, listener)
+        limit = limits.reached(parts.used)
+        was_finished = limit is not None and log.has_ended() and is_written(folder)
         if not was_finished:
             if restored.path:
-                listener.say(f"continuing from step {parts.step}")
-            _train(config, parts, log, folder)
-            write_encoders(folder, config, manifest, Path(records), parts)
-        evaluations = log.evaluations()
+                listener.say(f"continuing from step {parts.used.steps:,}")
+
+            def write(best: Mapping[str, float] | None = None) -> None:
+                write_encoders(folder, config, manifest, records, parts, best)
+
+            loop = _make_loop(config, parts, checkpoints, log, limits, folder, write)
+            with parts.stop.listening(listener.say):
+                limit = loop.run()
+            if limit:
+                write()
+                log.ended(limit)
         return RunResult(
             folder,
-            parts.step,
+            parts.used.steps,
+            limit,
+            None if limit else parts.stop.cause,
             was_finished,
-            evaluations[0],
-            evaluations[-1],
+            log.evaluations(),
             manifest.unigram_entropy_nats,
         )
 
@@ -158,57 +171,61 @@ def evaluate(folder: str | Path, records: str | Path) -> tuple[int, dict[str, fl
     parts = assemble(agree(config, manifest, Path(records)), manifest, Path(records))
     if restore_newest(parts.checkpoint, folder / CHECKPOINTS).path is None:
         raise ValueError(f"{folder / CHECKPOINTS}: holds no checkpoint yet")
-    return parts.step, parts.evaluator.evaluate()
+    return parts.used.steps, parts.evaluator.evaluate()
 
 
-# --- the outer loop ------------------------------------------------------------------------
+def _limits(config: PretrainConfig) -> Limits:
+    training = config.training
+    return Limits(training.train_steps, training.max_tokens, training.max_minutes)
 
 
-def _train(config: PretrainConfig, parts: Parts, log: RunLog, folder: Path) -> None:
-    """Orbit's controller between evaluations, whose steps do not depend on where a run resumed."""
-    training, every = config.training, config.evaluation.every_steps
-    last, step_counter = training.train_steps, parts.trainer.data_step
-    manager = tf.train.CheckpointManager(
-        parts.checkpoint, str(folder / CHECKPOINTS), max_to_keep=training.keep_checkpoints
+def _make_loop(
+    config: PretrainConfig,
+    parts: Parts,
+    checkpoints: Checkpoints,
+    log: RunLog,
+    limits: Limits,
+    folder: Path,
+    write: Callable[[Mapping[str, float]], None],
+) -> Loop:
+    metric = config.evaluation.best_metric
+
+    def keep_if_best(metrics: Mapping[str, float]) -> None:
+        step = parts.used.steps
+        if step > 0 and log.is_best(metric, metrics[metric]):
+            checkpoints.save_best(step)
+            write({metric: metrics[metric]})
+
+    return Loop(
+        parts.strategy,
+        parts.trainer,
+        parts.evaluator,
+        checkpoints,
+        log,
+        limits=limits,
+        pace=Pace(
+            report=config.training.report_every_steps,
+            checkpoint=config.training.checkpoint_every_steps,
+            evaluation=config.evaluation.every_steps,
+        ),
+        alarms=_alarms(config, parts.used.steps),
+        seconds=parts.seconds,
+        stop=parts.stop,
+        after_evaluation=keep_if_best,
+        events=folder / EVENTS,
     )
 
-    def save_when_due(_: Mapping[str, float]) -> None:
-        step = parts.step
-        if step % training.checkpoint_every_steps == 0 or step == last:
-            manager.save(checkpoint_number=step)
-            log.restart_clock()
 
-    def steps_to_next_pause(step: int) -> int:
-        pauses = (training.report_every_steps, training.checkpoint_every_steps)
-        return min(pause - int(step) % pause for pause in pauses)
-
-    with _orbit_is_silent():
-        controller = orbit.Controller(
-            global_step=step_counter,
-            trainer=parts.trainer,
-            evaluator=parts.evaluator,
-            strategy=parts.strategy,
-            train_actions=[log.trained, save_when_due],
-            eval_actions=[log.evaluated],
-            steps_per_loop=steps_to_next_pause,
-            summary_dir=str(folder / EVENTS / "train"),
-            eval_summary_dir=str(folder / EVENTS / "held_out"),
-        )
-        while True:
-            step = parts.step
-            if (step % every == 0 or step >= last) and not log.has_evaluation(step):
-                controller.evaluate()
-            if step >= last:
-                break
-            controller.train(min(step - step % every + every, last))
-
-
-@contextlib.contextmanager
-def _orbit_is_silent() -> Iterator[None]:
-    """Orbit prints a line at every turn; our listener shows the same, once and for people."""
-    log = orbit.controller._log
-    orbit.controller._log = lambda message: None
-    try:
-        yield
-    finally:
-        orbit.controller._log = log
+def _alarms(config: PretrainConfig, start: int) -> Alarms:
+    """What is looked for from which step on; `start` is where this process begins."""
+    training = config.training
+    # Every network begins by learning how often tokens are replaced.
+    learned = max(config.schedule.warmup_steps, min(training.train_steps // 10, 10_000))
+    return Alarms(
+        [
+            Check("not finite", not_finite),
+            Check("slow input", slow_input, start + 2 * training.report_every_steps),
+            Check("majority class", majority_class, learned),
+            Check("strong generator", strong_generator),
+        ]
+    )

@@ -11,6 +11,7 @@ run/
   records/               where the run built its own from text
   report.html            curves, corpus, samples
   encoder/ generator/    the two networks, written at the end
+  best/                  the two networks as they were at the best evaluation so far
 """
 
 from __future__ import annotations
@@ -34,10 +35,13 @@ RECORDS = "records"
 STARTS = "started_from.json"
 ENCODER, GENERATOR = "encoder", "generator"
 NETWORKS = {"discriminator": ENCODER, "generator": GENERATOR}
+BEST = "best"
 
 # A run may go on with these changed; everything else would make it another run.
 _MAY_CHANGE = {
     ("training", "train_steps"),
+    ("training", "max_tokens"),
+    ("training", "max_minutes"),
     ("schedule", "decay_steps"),  # of a run whose decay begins when its owner says so
     ("training", "report_every_steps"),
     ("training", "checkpoint_every_steps"),

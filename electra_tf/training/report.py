@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    import tensorflow as tf
+from electra_tf.training.limits import Limits, Used
 
 
 class Report(NamedTuple):
@@ -21,7 +21,7 @@ class Report(NamedTuple):
       step: the step it ends at.
       metrics: name → number.
       tokens_per_second: real tokens trained on, 0.0 for an evaluation.
-      seconds_left: until the last step at the mean speed so far, evaluations left out.
+      seconds_left: until a limit at the mean speed so far, evaluations left out.
     """
 
     kind: str
@@ -44,21 +44,21 @@ class Listener(Protocol):
 class RunLog:
     """Orbit actions that write every report down and pass it on."""
 
-    def __init__(self, path: Path, step: tf.Variable, last_step: int, listener: Listener):
+    def __init__(self, path: Path, used: Callable[[], Used], limits: Limits, listener: Listener):
         """Cuts off lines of steps that are about to be trained again.
 
         Args:
           path: the `metrics.jsonl` of the run.
-          step: the run's step counter, already restored.
-          last_step: where the run ends.
+          used: tells what the run has used up; it is restored already.
+          limits: where the run ends.
           listener: who shows it.
         """
+        self.used = used
         self._path = path
-        self._step = step
-        self._last_step = last_step
+        self._limits = limits
         self._listener = listener
-        self._first_step = int(step.numpy())
-        self._events = _keep_until(path, self._first_step)
+        self._start = used()
+        self._events = _keep_until(path, self._start.steps)
         self._trained_seconds = 0.0
         self.restart_clock()
 
@@ -77,25 +77,69 @@ class RunLog:
     def trained(self, metrics: Mapping[str, float]) -> None:
         """Orbit calls it after each inner loop."""
         seconds = time.perf_counter() - self._clock
-        step = int(self._step.numpy())
         self._trained_seconds += seconds
-        left = (self._last_step - step) * self._trained_seconds / max(1, step - self._first_step)
-        self._add(Report("train", step, metrics, metrics["tokens"] / seconds, left))
+        used = self.used()
+        left = self._limits.seconds_left(used, self._start, self._trained_seconds)
+        report = Report("train", used.steps, metrics, metrics["tokens"] / seconds, left)
+        self._write(
+            {
+                "kind": "train",
+                "step": used.steps,
+                **metrics,
+                "tokens_per_second": report.tokens_per_second,
+                "seconds_left": left,
+                "trained_tokens": used.tokens,
+                "minutes": used.seconds / 60,
+            }
+        )
+        self._listener.report(report, self._limits.steps)
         self.restart_clock()
 
     def evaluated(self, metrics: Mapping[str, float]) -> None:
         """Orbit calls it after each evaluation."""
-        self._add(Report("evaluation", int(self._step.numpy()), metrics, 0.0, 0.0))
+        step = self.used().steps
+        self._write({"kind": "evaluation", "step": step, **metrics})
+        self._listener.report(Report("evaluation", step, metrics, 0.0, 0.0), self._limits.steps)
         self.restart_clock()
 
-    def _add(self, report: Report) -> None:
-        event = {"kind": report.kind, "step": report.step, **report.metrics}
-        if report.kind == "train":
-            event["tokens_per_second"] = report.tokens_per_second
+    def alarm(self, name: str, text: str) -> None:
+        """Writes down and says that something goes wrong."""
+        step = self.used().steps
+        self._write({"kind": "alarm", "step": step, "name": name, "text": text})
+        self._listener.say(f"step {step:,}: {text}")
+
+    def ended(self, limit: str) -> None:
+        """Writes down and says which limit ended the run, and what it has used up."""
+        steps, tokens, seconds = self.used()
+        spent = {"trained_tokens": tokens, "minutes": seconds / 60}
+        self._write({"kind": "end", "step": steps, "limit": limit, **spent})
+        self._listener.say(
+            f"ended by the limit of {limit}: {steps:,} steps, {tokens:,} tokens, "
+            f"{seconds / 60:,.1f} minutes"
+        )
+
+    def has_ended(self) -> bool:
+        """True if the run ended at the step it stands at."""
+        step = self.used().steps
+        return any(e["kind"] == "end" and e["step"] == step for e in self._events)
+
+    def is_best(self, metric: str, value: float) -> bool:
+        """True if no evaluation of a trained network was as good so far.
+
+        Args:
+          metric: its name; of one that ends in `auc` more is better, of any other less.
+          value: what it is now. NaN is never the best.
+        """
+        sign = 1.0 if metric.endswith("auc") else -1.0
+        earlier = [e[metric] for e in self.evaluations() if e["step"] > 0]
+        return not math.isnan(value) and all(
+            sign * value > sign * v for v in earlier if not math.isnan(v)
+        )
+
+    def _write(self, event: dict) -> None:
         self._events.append(event)
         with open(self._path, "a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
-        self._listener.report(report, self._last_step)
 
 
 def read_events(path: str | Path) -> list[dict]:

@@ -38,7 +38,8 @@ def pretrain(
     """
     initial = [network for path in init_from for network in initial_networks(path)]
     result = run.pretrain(config, records, folder, _Reporting(folder, listener), initial)
-    if not (result.was_finished and (Path(folder) / REPORT).exists()):
+    is_current = result.was_finished and (Path(folder) / REPORT).exists()
+    if not is_current and not result.stopped_by:
         write_run_report(folder, records)
     return result
 

@@ -18,9 +18,9 @@ class Look(NamedTuple):
     Fields:
       name: of the folder.
       step, last_step: how far it is, and where it ends.
-      is_finished: True once both networks are written and the last step is trained.
+      is_finished: True once a limit has ended it and both networks are written.
       tokens_per_second: of the last report, 0.0 before the first.
-      seconds_left: at that speed; 0.0 where nothing is known.
+      seconds_left: until a limit at the speed so far; 0.0 where nothing is known.
       charts: see `run_curves`.
     """
 
@@ -47,11 +47,8 @@ def look(folder: str | Path) -> Look:
     events = read_events(folder / METRICS)
     reports = [event for event in events if event["kind"] == "train"]
     step = events[-1]["step"] if events else 0
-    speed, left = 0.0, 0.0
-    if reports:
-        speed = reports[-1]["tokens_per_second"]
-        tokens_a_step = sum(event["tokens"] for event in reports) / max(1, step)
-        left = (last_step - step) * tokens_a_step / speed if speed else 0.0
-    is_finished = step >= last_step and is_written(folder)
+    speed = reports[-1]["tokens_per_second"] if reports else 0.0
+    left = reports[-1]["seconds_left"] if reports else 0.0
+    is_finished = bool(events) and events[-1]["kind"] == "end" and is_written(folder)
     charts = run_curves(events, entropy)
     return Look(folder.resolve().name, step, last_step, is_finished, speed, left, charts)

@@ -197,19 +197,23 @@ def test_running_again_says_that_it_is_finished_and_changes_nothing(place, finis
     out, _ = finished
     before = weights(out)
     done = run("pretrain", "--corpus", place / "corpus.txt", "--out", out, *sets())
-    assert "is finished: all 12 steps are trained" in done.stdout
+    assert "is finished: its limit of steps was reached at step 12" in done.stdout
     assert same(before, weights(out))
 
 
-def test_a_killed_run_ends_with_the_same_weights(place, finished):
-    out = place / "killed"
+def test_after_ctrl_c_the_same_command_goes_on_and_ends_with_the_same_weights(place, finished):
+    out = place / "stopped"
     process = start("pretrain", "--records", finished[0] / "records", "--out", out, *sets())
     deadline = time.monotonic() + 120
     while not (out / "checkpoints/checkpoint").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert not (out / "encoder").exists(), "it was killed too late to show anything"
+    process.send_signal(signal.SIGINT)
+    shown, err = process.communicate()
+    assert process.returncode == 130, err
+    assert "Ctrl-C: saving after this step; Ctrl-C again leaves at once" in shown
+    assert re.search(rf"Ctrl-C: {re.escape(str(out))} is saved at step \d+\. Run the same", shown)
+    assert err == ""
+    assert not (out / "encoder").exists(), "it was stopped too late to show anything"
     done = run("pretrain", "--records", finished[0] / "records", "--out", out, *sets())
     assert re.search(r"continuing from step \d+", done.stdout)
     assert same(weights(finished[0]), weights(out))
@@ -239,17 +243,18 @@ def test_a_run_that_lost_its_metrics_is_evaluated_again(place, finished):
     before = weights(out)
     try:
         run("pretrain", "--corpus", place / "corpus.txt", "--out", out, *sets())
-        assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [12]
+        written = [json.loads(line) for line in path.read_text().splitlines()]
+        assert [(e["kind"], e["step"]) for e in written] == [("evaluation", 12), ("end", 12)]
         assert same(before, weights(out))
     finally:
         path.write_text(events)
 
 
 def test_evaluate_asks_for_records_that_stand_elsewhere(place, finished):
-    done = run("evaluate", place / "killed", check=False)
+    done = run("evaluate", place / "stopped", check=False)
     assert done.returncode == 1
     assert "give --records" in done.stderr
-    assert run("evaluate", place / "killed", "--records", finished[0] / "records").stdout
+    assert run("evaluate", place / "stopped", "--records", finished[0] / "records").stdout
 
 
 def test_records_that_do_not_fit_are_refused_by_name(place, finished):

@@ -64,7 +64,13 @@ RUN = {
         "keep_checkpoints": 2,
         "max_skipped_steps": 2,
     },
-    "evaluation": {"every_steps": 5, "batch_size": 8, "max_batches": 2, "seed": 3},
+    "evaluation": {
+        "every_steps": 5,
+        "best_metric": "loss",
+        "batch_size": 8,
+        "max_batches": 2,
+        "seed": 3,
+    },
 }
 
 
