@@ -14,7 +14,12 @@ from electra_tf.config import (
     parse_config,
     with_vocab_size,
 )
-from electra_tf.encoder_folder import parameter_count
+from electra_tf.encoder_folder import (
+    encoder_shapes,
+    expected_shapes,
+    head_shapes,
+    parameter_count,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "configs"
@@ -67,6 +72,39 @@ def test_presets_have_the_parameter_counts_of_hfl(name):
     generator = parameter_count(config.generator, "generator")
     counts = (discriminator.backbone, generator.own, discriminator.total + generator.own)
     assert tuple(round(count / 1e6, 3) for count in counts) == HFL[name]
+
+
+# Of HFL's configuration files: embedding, layers, hidden, heads, feed-forward of the discriminator,
+# then of the generator; and how many variables are trained together. Google's small, base and large
+# have as many (google-research/electra at 8a46635, counted).
+HFL_SHAPES = {
+    "small": ((128, 12, 256, 4, 1024), (128, 12, 64, 1, 256), 402),
+    "small-ex": ((256, 24, 256, 4, 1024), (256, 24, 64, 1, 256), 784),
+    "base": ((768, 12, 768, 12, 3072), (768, 12, 192, 3, 768), 400),
+    "large": ((1024, 24, 1024, 16, 4096), (1024, 24, 256, 4, 1024), 784),
+}
+
+
+@pytest.mark.parametrize("name", HFL_SHAPES)
+def test_presets_have_the_sizes_and_variables_of_hfl(name):
+    config = load_config(PretrainConfig, ROOT / f"configs/pretrain/{name}.yaml")
+    config = with_vocab_size(config, 21128)
+    *sizes, variables = HFL_SHAPES[name]
+    for network, expected in zip((config.discriminator, config.generator), sizes, strict=True):
+        assert (
+            network.embedding_size,
+            network.num_hidden_layers,
+            network.hidden_size,
+            network.num_attention_heads,
+            network.intermediate_size,
+        ) == expected
+        assert (network.max_position_embeddings, network.type_vocab_size) == (512, 2)
+    trained = [
+        *expected_shapes(config.discriminator, "discriminator"),
+        *encoder_shapes(config.generator),
+        *head_shapes(config.generator, "generator"),
+    ]
+    assert len(trained) == variables
 
 
 def test_set_changes_one_key_and_reads_numbers_as_people_write_them():
