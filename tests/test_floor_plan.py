@@ -21,6 +21,8 @@ EXCHANGE = {
     "electra_tf.exchange.name_rules",
     "electra_tf.exchange.moments",
     "electra_tf.exchange.google_tf1",
+    "electra_tf.exchange.model_garden",
+    "electra_tf.exchange.keras_hub",
 }
 TENSORFLOW = {"tensorflow", "keras", "numpy"}
 
@@ -41,6 +43,8 @@ LAW = {
     "electra_tf.pretrain": (GROUND | TRADES, {*TENSORFLOW, "orbit"}),
     # Without TensorFlow, so that most conversions and `info` start at once.
     "electra_tf.exchange": (GROUND, {"numpy", "safetensors"}),
+    "electra_tf.exchange.model_garden": (GROUND | EXCHANGE, {*TENSORFLOW, "yaml", "official"}),
+    "electra_tf.exchange.keras_hub": (GROUND | EXCHANGE, {"h5py"}),
     "electra_tf.exchange.moments": (GROUND | EXCHANGE, TENSORFLOW),
     "electra_tf.exchange.google_tf1": (GROUND | EXCHANGE, TENSORFLOW),
     "electra_tf.exchange.name_rules": (set(), set()),

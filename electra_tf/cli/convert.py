@@ -20,6 +20,8 @@ class Target(StrEnum):
     encoder = "encoder"
     hf = "hf"
     tf1 = "tf1"
+    model_garden = "model-garden"
+    keras_hub = "keras-hub"
 
 
 class Component(StrEnum):
@@ -69,6 +71,8 @@ def convert(
     )
     for kind, account in conversion.accounts.items():
         _show(kind, account)
+    for note in conversion.notes:
+        console.print(f"  note     {note}", markup=False)
     console.print(f"written: {conversion.out}", markup=False)
 
 

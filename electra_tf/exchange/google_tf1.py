@@ -6,9 +6,11 @@ names of the variables; a file `checkpoint` beside it names the newest.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -191,17 +193,13 @@ def save_bundle(prefix: Path, arrays: Mapping[str, np.ndarray]) -> None:
       OSError: the disk is full, or the file could not be written for another reason.
     """
     names = sorted(arrays)
-    try:
+    with system_errors(prefix):
         tf.raw_ops.SaveV2(
             prefix=str(prefix),
             tensor_names=names,
             shape_and_slices=[""] * len(names),
             tensors=[_without_copy(arrays[name]) for name in names],
         )
-    except tf.errors.ResourceExhaustedError as error:
-        raise OSError(errno.ENOSPC, _first_line(error)) from None
-    except tf.errors.OpError as error:
-        raise OSError(f"{prefix}: not written ({_first_line(error)})") from None
     lines = (
         f'model_checkpoint_path: "{prefix.name}"',
         f'all_model_checkpoint_paths: "{prefix.name}"',
@@ -214,3 +212,15 @@ def _without_copy(array: np.ndarray) -> tf.Tensor:
     if not array.flags.c_contiguous or not array.flags.writeable or array.ndim == 0:
         return tf.constant(array)
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+
+
+@contextlib.contextmanager
+def system_errors(path: Path) -> Iterator[None]:
+    """Turns what TensorFlow raises while it writes into the system's error behind it."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            if os.strerror(number) in error.message:
+                raise OSError(number, os.strerror(number), str(path)) from None
+        raise OSError(f"{path}: not written ({_first_line(error)})") from None

@@ -138,6 +138,8 @@ _TORCH_LEAVES = {
     NORM: (("/gamma", ".weight", False), ("/beta", ".bias", False)),
     ARRAY: (("", "", False),),
 }
+# Keras' encoders give each variable of an embedding a layer of its own.
+_KERAS_LEAVES = _TENSORFLOW_LEAVES | {TABLE: (("", "/embeddings", False),)}
 _Leaves = Mapping[str, tuple[tuple[str, str, bool], ...]]
 
 
@@ -224,6 +226,56 @@ def hugging_face_bert(with_head: bool) -> NameTable:
         _TORCH_LEAVES,
         copies if with_head else {},
     )
+
+
+def model_garden_encoder() -> NameTable:
+    """`BertEncoderV2` of tf-models-official; heads of attention are an axis of their own there."""
+    rows = (
+        (TABLE, "embeddings/word_embeddings", "word_embeddings"),
+        (TABLE, "embeddings/position_embeddings", "position_embedding"),
+        (TABLE, "embeddings/token_type_embeddings", "type_embeddings"),
+        (NORM, "embeddings/layer_norm", "embeddings/layer_norm"),
+        (DENSE, "embeddings_project", "embedding_projection"),
+        *(
+            (what, f"layer_{{i}}/{ours}", f"transformer/layer_{{i}}/{theirs}")
+            for what, ours, theirs in (
+                (DENSE, "attention/query", "self_attention/query"),
+                (DENSE, "attention/key", "self_attention/key"),
+                (DENSE, "attention/value", "self_attention/value"),
+                (DENSE, "attention/output", "self_attention/attention_output"),
+                (NORM, "attention/layer_norm", "self_attention_layer_norm"),
+                (DENSE, "feed_forward/intermediate", "intermediate"),
+                (DENSE, "feed_forward/output", "output"),
+                (NORM, "feed_forward/layer_norm", "output_layer_norm"),
+            )
+        ),
+    )
+    return _table(rows, _KERAS_LEAVES)
+
+
+def keras_hub_backbone() -> NameTable:
+    """`ElectraBackbone` of KerasHub, by the paths of its variables."""
+    rows = (
+        (TABLE, "embeddings/word_embeddings", "token_embedding"),
+        (TABLE, "embeddings/position_embeddings", "position_embedding"),
+        (TABLE, "embeddings/token_type_embeddings", "segment_embedding"),
+        (NORM, "embeddings/layer_norm", "embeddings_layer_norm"),
+        (DENSE, "embeddings_project", "embeddings_projection"),
+        *(
+            (what, f"layer_{{i}}/{ours}", f"transformer_layer_{{i}}/{theirs}")
+            for what, ours, theirs in (
+                (DENSE, "attention/query", "self_attention_layer/query"),
+                (DENSE, "attention/key", "self_attention_layer/key"),
+                (DENSE, "attention/value", "self_attention_layer/value"),
+                (DENSE, "attention/output", "self_attention_layer/attention_output"),
+                (NORM, "attention/layer_norm", "self_attention_layer_norm"),
+                (DENSE, "feed_forward/intermediate", "feedforward_intermediate_dense"),
+                (DENSE, "feed_forward/output", "feedforward_output_dense"),
+                (NORM, "feed_forward/layer_norm", "feedforward_layer_norm"),
+            )
+        ),
+    )
+    return _table(rows, _KERAS_LEAVES)
 
 
 # --- what is left behind ---------------------------------------------------------------------

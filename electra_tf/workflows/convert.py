@@ -1,37 +1,24 @@
-"""Any model into any format: read, written under a temporary name, and put in place."""
+"""Any model into any format: read, written under a temporary name, put in place."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from electra_tf.config import PretrainConfig, load_config
-from electra_tf.encoder_folder import (
-    OWN_FILES,
-    PROVENANCE_FILE,
-    EncoderFolder,
-    Kind,
-    parameter_count,
-    to_json,
-    write_files,
-)
-from electra_tf.exchange import huggingface
+from electra_tf.encoder_folder import EncoderFolder, Kind, parameter_count
 from electra_tf.exchange.recognise import recognise
 from electra_tf.pretrain.run_folder import CHECKPOINTS, CONFIG
 from electra_tf.whole_folder import whole_folder
+from electra_tf.workflows.model_writers import Folders, Target, writer_of
 from electra_tf.workflows.models import Account, Component, Network, open_foreign, read_networks
 
 if TYPE_CHECKING:
     from electra_tf.exchange.moments import Moments
-
-Target = Literal["encoder", "hf", "tf1"]
-TARGETS: tuple[Target, ...] = get_args(Target)
-
-Folders = Mapping[Kind, EncoderFolder]
 
 
 class Conversion(NamedTuple):
@@ -40,18 +27,12 @@ class Conversion(NamedTuple):
     Fields:
       out: the folder that was written.
       accounts: network → what became of its arrays.
+      notes: what the format has to tell about the result.
     """
 
     out: Path
     accounts: dict[Kind, Account]
-
-
-class _Writer(NamedTuple):
-    """A format: what its folder is called, its files, and how networks get into it."""
-
-    what: str
-    own_files: tuple[str, ...]
-    write: Callable[[Path, Folders, Moments | None], None]
+    notes: tuple[str, ...]
 
 
 def convert(
@@ -81,15 +62,28 @@ def convert(
     """
     if with_optimizer and target != "tf1":
         raise ValueError(f"--with-optimizer: only tf1 holds Adam's moments, {target} does not")
-    writer = _writer(target)
+    writer = writer_of(target)
     out = Path(out)
     if out.exists() and not overwrite:
         raise ValueError(f"{out}: exists already; give another folder, or --force to replace it")
     with whole_folder(out, overwrite, writer.own_files, writer.what) as new:
         networks = read_networks(source, component, other, vocabulary)
+        if len(networks) == 2 and not writer.is_for_pairs:
+            networks = {"discriminator": _alone(networks, component, target)}
         folders = {kind: _with_provenance(network, source) for kind, network in networks.items()}
-        writer.write(new, folders, _read_moments(source, folders) if with_optimizer else None)
-    return Conversion(out, {kind: network.account for kind, network in networks.items()})
+        moments = _read_moments(source, folders) if with_optimizer else None
+        notes = writer.write(new, folders, moments)
+    accounts = {kind: network.account for kind, network in networks.items()}
+    return Conversion(out, accounts, notes)
+
+
+def _alone(
+    networks: Mapping[Kind, Network], component: Component | None, target: Target
+) -> Network:
+    """The discriminator, the one to fine-tune, for formats that hold one network."""
+    if component == "both":
+        raise ValueError(f"{target} holds one network; give --component discriminator or generator")
+    return networks["discriminator"]
 
 
 def _read_moments(source: str | Path, folders: Folders) -> Moments:
@@ -140,46 +134,3 @@ def _file_facts(path: Path) -> dict[str, Any]:
         while block := file.read(1 << 20):
             digest.update(block)
     return {"sha256": digest.hexdigest(), "bytes": path.stat().st_size}
-
-
-# --- formats ---------------------------------------------------------------------------------
-
-
-def _writer(target: Target) -> _Writer:
-    if target == "encoder":
-        return _Writer("an encoder folder", OWN_FILES, _write_encoders)
-    if target == "hf":
-        return _Writer("a folder of Hugging Face", huggingface.OWN_FILES, _write_hugging_face)
-    from electra_tf.exchange import google_tf1
-
-    return _Writer("a TensorFlow 1 checkpoint", google_tf1.OWN_FILES, _write_google_tf1)
-
-
-def _write_encoders(path: Path, folders: Folders, moments: None) -> None:
-    """One network into the folder itself; two into `encoder` and `generator`, as a run has them."""
-    names = {"discriminator": "encoder", "generator": "generator"}
-    for kind, folder in folders.items():
-        write_files(_place(path, folders, names[kind]), folder)
-
-
-def _write_hugging_face(path: Path, folders: Folders, moments: None) -> None:
-    """One network into the folder itself; two into `discriminator` and `generator`."""
-    for kind, folder in folders.items():
-        place = _place(path, folders, kind)
-        huggingface.write_hugging_face(place, folder)
-        (place / PROVENANCE_FILE).write_bytes(to_json(folder.provenance))
-
-
-def _write_google_tf1(path: Path, folders: Folders, moments: Moments | None) -> None:
-    from electra_tf.exchange.google_tf1 import write_google_tf1
-
-    write_google_tf1(path, folders, moments)
-    provenance = {kind: folder.provenance for kind, folder in folders.items()}
-    (path / PROVENANCE_FILE).write_bytes(to_json(provenance))
-
-
-def _place(path: Path, folders: Folders, name: str) -> Path:
-    if len(folders) == 1:
-        return path
-    (path / name).mkdir()
-    return path / name

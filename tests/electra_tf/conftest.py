@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import resource
 
 import numpy as np
 import pytest
@@ -127,3 +129,19 @@ def assert_same_network():
             assert found.weights[name].tobytes() == array.tobytes(), name
 
     return check
+
+
+@pytest.fixture(scope="session")
+def full_disk():
+    """Within it no file may grow beyond so many bytes; the system then fails as on a full disk."""
+
+    @contextlib.contextmanager
+    def limit(size):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    return limit

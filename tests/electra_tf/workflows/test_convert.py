@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 from hashlib import sha256
 from pathlib import Path
@@ -92,6 +91,19 @@ def test_provenance_tells_source_format_hashes_and_sizes(run_folder, tmp_path):
     assert first["generator"]["source_provenance"] == {"made_by": "a test"}
 
 
+def test_formats_of_one_network_take_the_discriminator_and_tell_what_differs(run_folder, tmp_path):
+    path, _ = run_folder
+    conversion = convert(path, "model-garden", tmp_path / "m")
+    assert list(conversion.accounts) == ["discriminator"]
+    assert any("GELU by tanh" in note for note in conversion.notes)
+    facts = json.loads((tmp_path / "m" / "provenance.json").read_text())
+    assert facts["warnings"] == list(conversion.notes)
+    assert list(convert(path, "keras-hub", tmp_path / "k", "generator").accounts) == ["generator"]
+    with pytest.raises(ValueError, match="model-garden holds one network; give --component"):
+        convert(path, "model-garden", tmp_path / "n", "both")
+    convert(path, "keras-hub", tmp_path / "k", overwrite=True)
+
+
 # --- the target ------------------------------------------------------------------------------
 
 
@@ -124,26 +136,16 @@ def test_a_bad_source_leaves_the_target_alone(run_folder, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["out", "run"]
 
 
-@pytest.mark.parametrize("target", ["hf", "tf1", "encoder"])
-def test_a_full_disk_leaves_the_target_alone(run_folder, tmp_path, target):
-    """In a child that may write no more than 20 kB into a file."""
+@pytest.mark.parametrize("target", ["hf", "tf1", "encoder", "model-garden", "keras-hub"])
+def test_a_full_disk_leaves_the_target_alone(run_folder, tmp_path, target, full_disk):
     path, _ = run_folder
-    out, told = tmp_path / "out", tmp_path / "told"
+    out = tmp_path / "out"
     convert(path, target, out)
     before = files_of(out)
-    child = os.fork()
-    if child == 0:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-        try:
-            convert(path, target, out, overwrite=True)
-        except OSError as error:
-            told.write_text(str(error))
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert "not written" in told.read_text()
-    assert "ile too large" in told.read_text()
+    with full_disk(20_000), pytest.raises(OSError, match=rf"{out}: not written: .*ile too large"):
+        convert(path, target, out, overwrite=True)
     assert files_of(out) == before
-    assert sorted(os.listdir(tmp_path)) == ["out", "run", "told"]
+    assert sorted(os.listdir(tmp_path)) == ["out", "run"]
 
 
 # --- numbers ---------------------------------------------------------------------------------
