@@ -4,6 +4,7 @@ config.json        kind, the fields of EncoderConfig, and `tokenizer`: its setti
 model.safetensors  float32 arrays, embeddings + encoder + the head of its kind
 vocab.txt          or spiece.model
 provenance.json    where the weights come from
+vocabulary_ids.json  only where the vocabulary was changed: the new id of every old one
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 PROVENANCE_FILE = "provenance.json"
 VOCABULARY_FILES = ("vocab.txt", "spiece.model")
-OWN_FILES = (CONFIG_FILE, WEIGHTS_FILE, PROVENANCE_FILE, *VOCABULARY_FILES)
+IDS_FILE = "vocabulary_ids.json"
+OWN_FILES = (CONFIG_FILE, WEIGHTS_FILE, PROVENANCE_FILE, IDS_FILE, *VOCABULARY_FILES)
 
 Shapes = dict[str, tuple[int, ...]]
 

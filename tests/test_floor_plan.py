@@ -82,6 +82,7 @@ CHINESE_FLOORS = [
     "sentences",
     "segmentation",
     "vocab",
+    "vocab_changes",
     "tokenizer",
     "units",
     "corpus",

@@ -25,6 +25,8 @@ from electra_tf.cli import (
     report,
     segment,
     vocab,
+    vocab_extend,
+    vocab_trim,
     watch,
 )
 
@@ -50,6 +52,8 @@ records.app.command("overlap")(records_overlap.overlap)
 app.add_typer(clue.app, name="clue")
 app.add_typer(records.app, name="records")
 app.add_typer(segment.app, name="segment")
+vocab.app.command("extend")(vocab_extend.extend)
+vocab.app.command("trim")(vocab_trim.trim)
 app.add_typer(vocab.app, name="vocab")
 
 

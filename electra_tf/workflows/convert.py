@@ -70,7 +70,7 @@ def convert(
         networks = read_networks(source, component, other, vocabulary)
         if len(networks) == 2 and not writer.is_for_pairs:
             networks = {"discriminator": _alone(networks, component, target)}
-        folders = {kind: _with_provenance(network, source) for kind, network in networks.items()}
+        folders = {kind: add_provenance(network, source) for kind, network in networks.items()}
         moments = _read_moments(source, folders) if with_optimizer else None
         notes = writer.write(new, folders, moments)
     accounts = {kind: network.account for kind, network in networks.items()}
@@ -108,11 +108,14 @@ def _read_moments(source: str | Path, folders: Folders) -> Moments:
     )
 
 
-def _with_provenance(network: Network, source: str | Path) -> EncoderFolder:
+def add_provenance(
+    network: Network, source: str | Path, made_by: str = "electra-tf convert"
+) -> EncoderFolder:
+    """The network, and with it where it came from, in what files and how it was read."""
     folder, account = network
     count = parameter_count(folder.config, folder.kind)
     provenance: dict[str, Any] = {
-        "made_by": "electra-tf convert",
+        "made_by": made_by,
         "source": str(source),
         "format": account.what,
         "files": {file.name: _file_facts(file) for file in account.files},
