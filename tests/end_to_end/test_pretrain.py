@@ -22,6 +22,7 @@ import pytest
 import tensorflow as tf
 from safetensors.numpy import load_file, save_file
 
+from electra_tf.cli.display import console
 from electra_tf.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,6 +130,11 @@ def weights(folder):
     return {
         name: load_file(folder / name / "model.safetensors") for name in ("encoder", "generator")
     }
+
+
+def last_evaluation(out):
+    events = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    return [event for event in events if event["kind"] == "evaluation"][-1]
 
 
 def same(a, b):
@@ -248,6 +254,7 @@ def test_a_run_that_lost_its_metrics_is_evaluated_again(place, finished):
         assert same(before, weights(out))
     finally:
         path.write_text(events)
+        run("report", out)  # the page of the whole run again
 
 
 def test_evaluate_asks_for_records_that_stand_elsewhere(place, finished):
@@ -323,7 +330,7 @@ def test_a_second_run_on_the_same_folder_is_refused(place, finished):
 def test_evaluate_gives_the_numbers_of_the_last_evaluation(finished):
     out, _ = finished
     done = run("evaluate", out)
-    last = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
+    last = last_evaluation(out)
     shown = dict(re.findall(r"^(\w+) +([\d.]+) *$", done.stdout, flags=re.MULTILINE))
     for name in ("masked_lm_loss", "discriminator_auc", "replaced_rate"):
         assert float(shown[name]) == pytest.approx(last[name], abs=1e-4)
@@ -349,7 +356,7 @@ def test_a_run_starts_where_another_ended_with_its_optimizer_and_steps_anew(fini
         line = f"{kind}: starts from {finished[0] / name}, {counts[name]} tensors loaded, 0 missing"
         assert line in done.stdout.replace("\n", " ").replace("  ", " ")
     first, *steps = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    last = json.loads((finished[0] / "metrics.jsonl").read_text().splitlines()[-1])
+    last = last_evaluation(finished[0])
     assert (first.pop("step"), last.pop("step")) == (0, 12)
     assert first == last
     # Warm-up begins anew: at step 2 of 2 the decay has ended.
@@ -539,7 +546,7 @@ def test_the_page_is_written_anew_without_records_and_says_what_it_lacks(finishe
 
 
 def test_watch_shows_where_a_run_stands_and_fits_the_terminal(finished):
-    with mock.patch.dict(os.environ, COLUMNS="60"):
+    with mock.patch.object(console, "_width", 60):
         lines = run("watch", finished[0]).stdout.rstrip("\n").split("\n")
     assert lines[0].startswith("run  step 12 of 12  finished")
     assert sum("┌" in line for line in lines) == 7
