@@ -70,7 +70,7 @@ def test_a_pair_is_told_model_by_model(run_folder, tmp_path):
 def test_what_is_no_model_is_told(tmp_path):
     with pytest.raises(ValueError, match="absent: does not exist"):
         describe(tmp_path / "absent")
-    with pytest.raises(ValueError, match=r"holds no model; .* also knows folders of records"):
+    with pytest.raises(ValueError, match=r"holds no model; .* also knows records and vocabularies"):
         describe(tmp_path)
 
 
