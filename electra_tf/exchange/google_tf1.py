@@ -30,6 +30,7 @@ from electra_tf.exchange.name_rules import (
 )
 from electra_tf.exchange.recognise import STATE
 from electra_tf.exchange.tokenizer_files import (
+    SENTENCEPIECE,
     TOKENIZER_CONFIG,
     VOCABULARY,
     read_json,
@@ -52,6 +53,7 @@ OWN_FILES = (
     f"{PREFIX}*",
     *CONFIGS.values(),
     VOCABULARY,
+    SENTENCEPIECE,
     TOKENIZER_CONFIG,
     "provenance.json",
 )

@@ -17,7 +17,12 @@ from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
 from electra_tf.encoder_folder import EncoderFolder, embedding_shapes, encoder_shapes
 from electra_tf.exchange.google_tf1 import system_errors
 from electra_tf.exchange.name_rules import model_garden_encoder
-from electra_tf.exchange.tokenizer_files import TOKENIZER_CONFIG, VOCABULARY, write_vocabulary
+from electra_tf.exchange.tokenizer_files import (
+    SENTENCEPIECE,
+    TOKENIZER_CONFIG,
+    VOCABULARY,
+    write_vocabulary,
+)
 
 PREFIX = "bert_encoder.ckpt"
 PARAMS = "params.yaml"
@@ -26,6 +31,7 @@ OWN_FILES = (
     f"{PREFIX}*",
     PARAMS,
     VOCABULARY,
+    SENTENCEPIECE,
     TOKENIZER_CONFIG,
     "provenance.json",
 )

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from electra_tf.encoder_folder import EncoderFolder, to_json
 
 VOCABULARY = "vocab.txt"
+SENTENCEPIECE = "spiece.model"
 TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 ADDED_TOKENS = "added_tokens.json"
@@ -20,7 +21,7 @@ class TokenizerFiles(NamedTuple):
     """What the files beside a model say.
 
     Fields:
-      vocabulary: the bytes of a `vocab.txt`; None where there is no vocabulary.
+      vocabulary: the bytes of a `vocab.txt` or `spiece.model`; None where there is neither.
       origin: the file it comes from.
       lower_case, strip_accents: how text is folded; BERT's defaults where nothing is said.
       notes: sentences for the user.
@@ -73,6 +74,8 @@ def _read_vocabulary(
         tokens = content.removesuffix(b"\n").split(b"\n")
         new = {id_: token for token, id_ in added.items() if id_ >= len(tokens)}
         return path, _lines(dict(enumerate(tokens)) | {i: t.encode() for i, t in new.items()}, path)
+    if (folder / SENTENCEPIECE).is_file():
+        return folder / SENTENCEPIECE, (folder / SENTENCEPIECE).read_bytes()
     if tokenizer is None:
         return path, None
     path = folder / TOKENIZER
@@ -93,21 +96,19 @@ def _lines(tokens: Mapping[int, bytes], path: Path) -> bytes:
 
 
 def write_vocabulary(path: Path, folder: EncoderFolder) -> None:
-    """Writes the vocabulary, and for WordPiece how text is folded.
+    """Writes the vocabulary, and how text is folded.
 
     The spelling is one that all versions of `AutoTokenizer` read with no further file.
     """
     (path / folder.vocabulary_file).write_bytes(folder.vocabulary)
-    if folder.vocabulary_file != VOCABULARY:
-        return
     config = {
-        "tokenizer_class": "BertTokenizer",
         "do_lower_case": folder.tokenizer_settings["lower_case"],
         "strip_accents": folder.tokenizer_settings["strip_accents"],
-        "tokenize_chinese_chars": True,
         "model_max_length": folder.config.max_position_embeddings,
         **{f"{token[1:-1].lower()}_token": token for token in SPECIAL_TOKENS},
     }
+    if folder.vocabulary_file == VOCABULARY:
+        config |= {"tokenizer_class": "BertTokenizer", "tokenize_chinese_chars": True}
     (path / TOKENIZER_CONFIG).write_bytes(to_json(config))
 
 

@@ -150,7 +150,7 @@ class _Foreign(NamedTuple):
             config=plan.config,
             tokenizer_settings=settings,
             weights=load(self.source, plan),
-            vocabulary_file="vocab.txt",
+            vocabulary_file="spiece.model" if words.sentencepiece_model else "vocab.txt",
             vocabulary=words.content,
             provenance={},
         )

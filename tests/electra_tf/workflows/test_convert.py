@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from chinese.vocab import build_sentencepiece
 from electra_tf.encoder_folder import read_encoder_folder, write_encoder_folder
 from electra_tf.workflows.convert import convert
 
@@ -50,6 +52,22 @@ def test_one_network_alone_lies_in_the_folder_itself(
     convert(path, target, tmp_path / "there", component=kind)
     convert(tmp_path / "there", "encoder", tmp_path / "back")
     assert_same_network(read_encoder_folder(tmp_path / "back"), pair[kind])
+
+
+def test_a_sentencepiece_model_goes_through_tensorflow_1(make_pair, tmp_path, assert_same_network):
+    vocabulary = build_sentencepiece(["今天天气很好", "明天天气不好"] * 20, 20)
+    pair = make_pair(tokens=vocabulary.tokens, widths=(128, 64), heads=(2, 1))
+    settings = pair["generator"].tokenizer_settings | {"vocabulary_sha256": vocabulary.sha256}
+    folder = replace(
+        pair["generator"],
+        vocabulary_file="spiece.model",
+        vocabulary=vocabulary.content,
+        tokenizer_settings=settings,
+    )
+    write_encoder_folder(tmp_path / "ours", folder)
+    convert(tmp_path / "ours", "tf1", tmp_path / "tf1")
+    convert(tmp_path / "tf1", "encoder", tmp_path / "back")
+    assert_same_network(read_encoder_folder(tmp_path / "back"), folder)
 
 
 def test_hugging_face_to_tensorflow_1_and_back_is_the_same_file(tmp_path):
