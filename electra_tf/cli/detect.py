@@ -20,7 +20,7 @@ _NOTABLE = 0.5  # likelier replaced than not
 
 
 def detect(
-    model: Annotated[Path, typer.Argument(help="A discriminator, or a run folder.")],
+    model: Annotated[Path, typer.Argument(help="A run, or a discriminator of any format.")],
     text: TextArgument,
     top: Annotated[int, typer.Option("--top", min=0, help="Listed, most suspicious first.")] = 5,
     as_json: AsJson = False,

@@ -13,7 +13,7 @@ from electra_tf.cli.options import AsJson, TextArgument, read_text
 
 
 def fill_mask(
-    model: Annotated[Path, typer.Argument(help="A generator, or a run folder.")],
+    model: Annotated[Path, typer.Argument(help="A run, or a generator of any format.")],
     text: TextArgument,
     top: Annotated[int, typer.Option("--top", min=1, help="Guesses for each [MASK].")] = 5,
     as_json: AsJson = False,

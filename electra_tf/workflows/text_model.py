@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from chinese.tokenizer import Tokenizer
-from chinese.vocab import load_vocabulary
+from chinese.vocab import parse_vocabulary
 from electra_tf.encoder_folder import EncoderFolder, Kind, read_encoder_folder
+from electra_tf.exchange.recognise import recognise
 from electra_tf.pretrain.run_folder import CONFIG, ENCODER, GENERATOR
+from electra_tf.workflows.models import read_any
 
 _PLACE = {"discriminator": ENCODER, "generator": GENERATOR}
 
@@ -31,10 +33,10 @@ class TextModel(NamedTuple):
 
 
 def read_text_model(path: str | Path, kind: Kind, purpose: str) -> TextModel:
-    """Reads an encoder folder; of a run folder, the one of the two networks that is needed.
+    """Reads a model; of a run folder, or of a pair, the one of the two networks that is needed.
 
     Args:
-      path: an encoder folder, or a run folder with finished networks.
+      path: a run folder with finished networks, or a model of any format `read_any` knows.
       kind: the network that is needed.
       purpose: what for, for the error: `detect`.
 
@@ -49,12 +51,16 @@ def read_text_model(path: str | Path, kind: Kind, purpose: str) -> TextModel:
                 f"{path.parent}: this run has not written its networks yet; run `electra-tf "
                 f"pretrain` with the same options to its end"
             )
-    folder = read_encoder_folder(path)
-    if folder.kind != kind:
-        other = path.with_name(_PLACE[kind])
-        hint = f"; the {kind} stands beside it: {other}" if other.is_dir() else ""
-        raise ValueError(f"{path}: holds a {folder.kind}, but {purpose} needs a {kind}{hint}")
-    return TextModel(folder, _tokenizer(path, folder), _trained_length(folder))
+    found = recognise(path)
+    if [model.format for model in found] == ["encoder"]:
+        folder = read_encoder_folder(found[0].path)
+        if folder.kind != kind:
+            other = path.with_name(_PLACE[kind])
+            hint = f"; the {kind} stands beside it: {other}" if other.is_dir() else ""
+            raise ValueError(f"{path}: holds a {folder.kind}, but {purpose} needs a {kind}{hint}")
+    else:
+        folder = read_any(path, kind)
+    return TextModel(folder, _tokenizer(folder), _trained_length(folder))
 
 
 def with_special_ids(tokenizer: Tokenizer, ids: np.ndarray) -> np.ndarray:
@@ -63,8 +69,8 @@ def with_special_ids(tokenizer: Tokenizer, ids: np.ndarray) -> np.ndarray:
     return np.concatenate([[vocabulary.cls_id], ids, [vocabulary.sep_id]]).astype(np.int32)
 
 
-def _tokenizer(path: Path, folder: EncoderFolder) -> Tokenizer:
-    vocabulary = load_vocabulary(path / folder.vocabulary_file)
+def _tokenizer(folder: EncoderFolder) -> Tokenizer:
+    vocabulary = parse_vocabulary(folder.vocabulary, folder.vocabulary_file)
     settings = folder.tokenizer_settings
     return Tokenizer(vocabulary, settings["lower_case"], settings["strip_accents"])
 

@@ -78,7 +78,7 @@ def test_detect_reads_standard_input(ask, run_folder, monkeypatch):
         (("fill-mask", "encoder", "今[MASK]"), "needs a generator; the generator stands beside it"),
         (("detect", "generator", "今"), "needs a discriminator"),
         (("detect", "encoder", "  "), "the text is empty"),
-        (("detect", "nowhere", "今"), "no such encoder folder"),
+        (("detect", "nowhere", "今"), "does not exist"),
     ],
 )
 def test_mistakes_end_with_a_sentence(ask, run_folder, arguments, message):
