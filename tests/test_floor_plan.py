@@ -86,6 +86,7 @@ CHINESE_FLOORS = [
     "tokenizer",
     "units",
     "corpus",
+    "examples",
     "demo_corpus",
     "overlap",
 ]
@@ -118,7 +119,7 @@ CLUE_FLOORS = [
     "submission",
     "submission_check",
 ]
-HIDDEN_FROM_CLUE = {"chinese.corpus", "chinese.units", "chinese.tokenizer"}
+HIDDEN_FROM_CLUE = {"chinese.corpus", "chinese.examples", "chinese.units", "chinese.tokenizer"}
 
 
 def python_files():

@@ -16,15 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chinese.corpus import (
-    EncodeCounts,
-    Example,
-    build_examples,
-    count_text_tokens,
-    document_rng,
-    encode_documents,
-)
+from chinese.corpus import EncodeCounts, encode_documents
 from chinese.documents import Document, fingerprint, is_held_out
+from chinese.examples import Example, build_examples, count_text_tokens, document_rng
 from chinese.segmentation import Segmenter, make_segmenter
 from chinese.tokenizer import Tokenizer
 from chinese.vocab import load_vocabulary

@@ -13,7 +13,7 @@ LENGTHS = st.integers(8, 40)
 
 @st.composite
 def examples_and_length(draw):
-    """Examples as `chinese.corpus` builds them: [CLS] = 2, [SEP] = 3, all other ids differ."""
+    """Examples as `chinese.examples` builds them: [CLS] = 2, [SEP] = 3, all other ids differ."""
     length = draw(LENGTHS)
     sizes = draw(st.lists(st.integers(3, length), max_size=60))
     rng = np.random.default_rng(draw(st.integers(0, 99)))

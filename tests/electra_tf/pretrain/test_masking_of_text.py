@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from chinese.corpus import build_examples, encode_documents
+from chinese.corpus import encode_documents
 from chinese.documents import read_documents
+from chinese.examples import build_examples
 from chinese.segmentation import make_segmenter
 from chinese.tokenizer import Tokenizer
 from chinese.vocab import build_vocabulary
