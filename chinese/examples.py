@@ -3,7 +3,7 @@
 import bisect
 import hashlib
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,17 @@ class Example(NamedTuple):
     unit_ids: np.ndarray
 
 
+class Cut(NamedTuple):
+    """Where an example is cut out of a document, in tokens.
+
+    Segment A goes from `start` to `middle`, B from there to `end`; without B `middle` is `end`.
+    """
+
+    start: int
+    middle: int
+    end: int
+
+
 def document_rng(seed: int, document: bytes) -> random.Random:
     """Gives the chance of one document: the same in whatever process and order it is built.
 
@@ -39,16 +50,14 @@ def document_rng(seed: int, document: bytes) -> random.Random:
     return random.Random(int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big"))
 
 
-def build_examples(
+def cut_examples(
     document: EncodedDocument,
     max_length: int,
     rng: random.Random,
-    cls_id: int,
-    sep_id: int,
     one_segment_rate: float = ONE_SEGMENT_RATE,
     short_rate: float = SHORT_RATE,
-) -> Iterator[Example]:
-    """Yields the examples of one document, in order; joined, their tokens are the document.
+) -> list[Cut]:
+    """Gives the examples of one document, in order; each begins where the one before it ends.
 
     Every example is filled to its target length, normally `max_length`. The last sentence is cut
     at a unit border where it no longer fits, and its remainder opens the next example; a unit is
@@ -63,7 +72,6 @@ def build_examples(
         document: from `encode_document`.
         max_length: the length of an example with [CLS] and [SEP], at least 8.
         rng: `document_rng` of the document; the examples are a function of it and the document.
-        cls_id, sep_id: of the vocabulary.
         one_segment_rate: in [0, 1]; how many examples have segment A only, by choice.
         short_rate: in [0, 1]; how many examples have a random shorter target.
 
@@ -76,6 +84,7 @@ def build_examples(
         raise ValueError(f"max_length is {max_length}: give at least 8 tokens")
     cutter = _Cutter(document)
     size, start = len(document.ids), 0
+    cuts = []
     while start < size:
         target = (
             rng.randint(SHORTEST_TARGET, max_length) if rng.random() < short_rate else max_length
@@ -85,8 +94,9 @@ def build_examples(
         if has_two and end < size <= start + target - 2:
             has_two, end = False, size  # one token more and the document is whole
         middle = cutter.middle_of(start, end, (target - 3) // 2, rng) if has_two else end
-        yield _assemble(document, start, middle, end, cls_id, sep_id)
+        cuts.append(Cut(start, middle, end))
         start = end
+    return cuts
 
 
 class _Cutter:
@@ -129,27 +139,53 @@ class _Cutter:
         return middle if middle > start else end
 
 
-def _assemble(
-    document: EncodedDocument, start: int, middle: int, end: int, cls_id: int, sep_id: int
-) -> Example:
-    a_size, b_size = middle - start, end - middle
-    size = a_size + 2 + (b_size + 1 if b_size else 0)
-    input_ids, units = np.empty((2, size), dtype=np.int32)
-    segment_ids = np.zeros(size, dtype=np.int32)
-    after_a = a_size + 1
-    input_ids[0], units[0] = cls_id, 0
-    input_ids[1:after_a] = document.ids[start:middle]
-    units[1:after_a] = document.unit_ids[start:middle]
-    input_ids[after_a] = input_ids[-1] = sep_id
-    if b_size:
-        input_ids[after_a + 1 : -1] = document.ids[middle:end]
-        units[after_a + 1 : -1] = document.unit_ids[middle:end]
-        segment_ids[after_a + 1 :] = 1
-    units -= document.unit_ids[start] - 1
-    units[0] = units[after_a] = units[-1] = 0
-    return Example(input_ids, segment_ids, units)
+def assemble_examples(
+    documents: Sequence[EncodedDocument], cuts: Sequence[Sequence[Cut]], cls_id: int, sep_id: int
+) -> tuple[Example, np.ndarray]:
+    """Gives the examples of some documents laid end to end, and int64 [N] tokens of each.
+
+    All at once: one by one they took twice as long as finding the cuts.
+
+    Args:
+        documents: in numbers.
+        cuts: of each document, from `cut_examples`.
+        cls_id, sep_id: of the vocabulary.
+    """
+    tokens = [len(document.ids) for document in documents]
+    num_cuts = [len(of_document) for of_document in cuts]
+    flat = np.array([cut for of_document in cuts for cut in of_document], np.int64).reshape(-1, 3)
+    first_token = np.cumsum([0, *tokens])[:-1]
+    start, middle, end = (flat + np.repeat(first_token, num_cuts)[:, None]).T
+    has_b = middle < end
+    sizes = end - start + 2 + has_b
+    row_start = np.cumsum(sizes) - sizes
+
+    # A token moves by [CLS] and [SEP] of the rows before it, its own [CLS] and the [SEP] of A.
+    text_sizes = end - start
+    place = np.arange(text_sizes.sum())
+    place += np.repeat(row_start - start + 1, text_sizes) + (place >= np.repeat(middle, text_sizes))
+    input_ids = np.full(sizes.sum(), sep_id, np.int32)
+    unit_ids = np.zeros(sizes.sum(), np.int32)
+    if len(sizes):
+        input_ids[row_start] = cls_id
+        input_ids[place] = np.concatenate([document.ids for document in documents])
+        units = np.concatenate([document.unit_ids for document in documents])
+        unit_ids[place] = units - np.repeat(units[start] - 1, text_sizes)
+    is_b = np.arange(len(input_ids)) >= np.repeat(row_start + middle - start + 2, sizes)
+    return Example(input_ids, is_b.astype(np.int32), unit_ids), sizes
 
 
-def count_text_tokens(examples: Sequence[Example]) -> int:
-    """Counts the tokens of text in examples; for one document it must equal `len(document.ids)`."""
-    return sum(int(np.count_nonzero(example.unit_ids)) for example in examples)
+def build_examples(
+    document: EncodedDocument,
+    max_length: int,
+    rng: random.Random,
+    cls_id: int,
+    sep_id: int,
+    one_segment_rate: float = ONE_SEGMENT_RATE,
+    short_rate: float = SHORT_RATE,
+) -> list[Example]:
+    """Gives the examples of one document: cut, then assembled. Many go faster together."""
+    cuts = cut_examples(document, max_length, rng, one_segment_rate, short_rate)
+    columns, sizes = assemble_examples([document], [cuts], cls_id, sep_id)
+    parts = [np.split(column, np.cumsum(sizes)[:-1]) for column in columns]
+    return [Example(*row) for row in zip(*parts, strict=True)] if cuts else []

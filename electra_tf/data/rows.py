@@ -7,12 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-Example = Sequence[np.ndarray]
-"""`input_ids`, `segment_ids`, `unit_ids`: int [n] each, without padding."""
-
 
 class Rows(NamedTuple):
-    """Rows of records, laid end to end.
+    """Rows of records, laid end to end, without padding.
 
     Fields:
       columns: int [T] each: input_ids, segment_ids, unit_ids and, where examples share rows,
@@ -26,31 +23,29 @@ class Rows(NamedTuple):
     sequences: int | None
 
 
-def one_a_row(examples: Sequence[Example]) -> Rows:
-    """Gives every example a row of its own, in their order."""
-    columns, sizes = _end_to_end(examples)
-    return Rows(columns, sizes, None)
-
-
-def pack(examples: Sequence[Example], max_length: int) -> Rows:
+def pack(rows: Rows, max_length: int) -> Rows:
     """Lets examples share rows, each whole, with its [CLS] and its [SEP].
 
     The sequences of a row are numbered from 1, and so are its units from the first sequence to the
     last: no unit reaches into two sequences.
 
     Args:
-      examples: none longer than `max_length`.
+      rows: an example in each, none longer than `max_length`.
       max_length: L, places of a row.
 
     Returns:
       At most as many rows as there are examples.
     """
-    shares = share_rows([len(example[0]) for example in examples], max_length)
-    columns, sizes = _end_to_end([examples[index] for share in shares for index in share])
-    input_ids, segment_ids, unit_ids = columns
+    shares = share_rows(rows.sizes.tolist(), max_length)
+    order = np.array([index for share in shares for index in share], np.int64)
     num_shares = np.array([len(share) for share in shares], np.int64)
+    sizes = rows.sizes[order]
     first = np.cumsum(num_shares) - num_shares
     place = np.arange(len(sizes)) - np.repeat(first, num_shares)
+    # Where the tokens of the reordered examples stood before.
+    starts = np.cumsum(rows.sizes) - rows.sizes
+    tokens = np.arange(sizes.sum()) + np.repeat(starts[order] - (np.cumsum(sizes) - sizes), sizes)
+    input_ids, segment_ids, unit_ids = (column[tokens] for column in rows.columns)
     return Rows(
         (
             input_ids,
@@ -59,7 +54,7 @@ def pack(examples: Sequence[Example], max_length: int) -> Rows:
             np.repeat(place + 1, sizes),
         ),
         np.add.reduceat(sizes, first) if len(first) else sizes,
-        len(examples),
+        len(sizes),
     )
 
 
@@ -91,13 +86,6 @@ def share_rows(sizes: Sequence[int], max_length: int) -> list[list[int]]:
             rows.append([index])
         with_room[room - size].append(row)
     return sorted(sorted(row) for row in rows)
-
-
-def _end_to_end(examples: Sequence[Example]) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-    if not examples:
-        return (np.zeros(0, np.int32),) * 3, np.zeros(0, np.int64)
-    columns = tuple(np.concatenate(column) for column in zip(*examples, strict=True))
-    return columns, np.array([len(example[0]) for example in examples], np.int64)
 
 
 def _counted_on(unit_ids: np.ndarray, sizes: np.ndarray, place: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from electra_tf.data.reference_records import (
     find_reference_files,
     read_reference_rows,
 )
-from electra_tf.data.rows import one_a_row
+from electra_tf.data.rows import Rows
 from electra_tf.data.serialization import serialize_rows
 from electra_tf.workflows.vocabulary import vocabulary_facts, vocabulary_file_name
 
@@ -77,12 +77,11 @@ def import_records(
             units = _token_units(rows.input_ids, vocabulary)
             is_held_out = _held_out(rows, held_out_rate, seed)
             for name, chosen in (("train", ~is_held_out), ("held_out", is_held_out)):
-                columns = (rows.input_ids[chosen], rows.segment_ids[chosen], units[chosen])
-                examples = [
-                    [column[:size] for column in row]
-                    for *row, size in zip(*columns, rows.sizes[chosen].tolist(), strict=True)
-                ]
-                writers[name].add(serialize_rows(one_a_row(examples), len(examples)))
+                sizes = rows.sizes[chosen]
+                is_real = np.arange(rows.input_ids.shape[1]) < sizes[:, None]
+                columns = (rows.input_ids, rows.segment_ids, units)
+                texts = tuple(column[chosen][is_real] for column in columns)
+                writers[name].add(serialize_rows(Rows(texts, sizes, None), len(sizes)))
             text = rows.input_ids[~is_held_out][units[~is_held_out] > 0]
             counts += np.bincount(text, minlength=vocabulary.size)
             done += len(rows.sizes)

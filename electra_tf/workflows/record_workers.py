@@ -16,19 +16,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chinese.corpus import EncodeCounts, encode_documents
+from chinese.corpus import EncodeCounts, EncodedDocument, encode_documents
 from chinese.documents import Document, fingerprint, is_held_out
-from chinese.examples import Example, build_examples, count_text_tokens, document_rng
+from chinese.examples import assemble_examples, cut_examples, document_rng
 from chinese.segmentation import Segmenter, make_segmenter
 from chinese.tokenizer import Tokenizer
 from chinese.vocab import load_vocabulary
 from electra_tf.config import RecordsConfig
-from electra_tf.data.rows import one_a_row, pack
+from electra_tf.data.rows import Rows, pack
 from electra_tf.data.serialization import SerializedExamples, serialize_rows
 
 BLOCK_CHARACTERS = 1 << 18
 
 Block = list[Document]
+_Encoded = tuple[Document, EncodedDocument]
 
 
 class BlockCounts:
@@ -117,64 +118,62 @@ class BlockBuilder:
             )
         )
         started = time.perf_counter()
-        of_split: tuple[list[Example], list[Example]] = ([], [])
-        training_ids = [np.zeros(0, np.int32)]
-        held_out = [
-            is_held_out("\n".join(document), config.held_out_rate, config.seed)
-            for document in block
-        ]
-        for document, numbers, is_apart in zip(block, encoded, held_out, strict=True):
-            examples = list(
-                build_examples(
-                    numbers,
-                    config.max_length,
-                    document_rng(config.seed, fingerprint(document)),
-                    self._vocabulary.cls_id,
-                    self._vocabulary.sep_id,
-                    config.one_segment_rate,
-                    config.short_example_rate,
-                )
-            )
-            counts.numbers["tokens"] += len(numbers.ids)
-            counts.numbers["lost_tokens"] += len(numbers.ids) - count_text_tokens(examples)
-            if not is_apart:
-                training_ids.append(numbers.ids)
-            of_split[is_apart].extend(examples)
-        counts.token_ids += np.bincount(
-            np.concatenate(training_ids), minlength=self._vocabulary.size
-        )
-        _count_sequences(counts, of_split[0] + of_split[1])
-        rows = [
-            pack(examples, config.max_length) if config.packed else one_a_row(examples)
-            for examples in of_split
-        ]
-        for split in rows:
-            counts.examples += np.bincount(split.sizes, minlength=len(counts.examples))
+        splits: tuple[list[_Encoded], list[_Encoded]] = ([], [])
+        for document, numbers in zip(block, encoded, strict=True):
+            is_apart = is_held_out("\n".join(document), config.held_out_rate, config.seed)
+            splits[is_apart].append((document, numbers))
+        train, held_out = (self._rows(documents, counts) for documents in splits)
+        input_ids, _, unit_ids = train.columns[:3]
+        counts.token_ids += np.bincount(input_ids[unit_ids > 0], minlength=self._vocabulary.size)
         serializing = time.perf_counter()
-        num_apart = sum(held_out)
-        train = serialize_rows(rows[0], len(block) - num_apart)
-        apart = serialize_rows(rows[1], num_apart)
+        built = BuiltBlock(
+            serialize_rows(train, len(splits[0])), serialize_rows(held_out, len(splits[1])), counts
+        )
         counts.numbers["sentences"] = met.sentences
         counts.words += met.words
         counts.seconds.update(met.seconds)
         counts.seconds["examples"] = serializing - started
         counts.seconds["records"] = time.perf_counter() - serializing
-        return BuiltBlock(train, apart, counts)
+        return built
+
+    def _rows(self, documents: list[_Encoded], counts: BlockCounts) -> Rows:
+        """The examples of some documents, counted; packed if that is asked for."""
+        config = self._config
+        encoded = [numbers for _, numbers in documents]
+        cuts = [
+            cut_examples(
+                numbers,
+                config.max_length,
+                document_rng(config.seed, fingerprint(document)),
+                config.one_segment_rate,
+                config.short_example_rate,
+            )
+            for document, numbers in documents
+        ]
+        columns, sizes = assemble_examples(
+            encoded, cuts, self._vocabulary.cls_id, self._vocabulary.sep_id
+        )
+        rows = Rows(columns, sizes, None)
+        num_tokens = sum(len(numbers.ids) for numbers in encoded)
+        counts.numbers["tokens"] += num_tokens
+        counts.numbers["lost_tokens"] += num_tokens - int(np.count_nonzero(columns.unit_ids))
+        _count_sequences(counts, rows)
+        if config.packed:
+            rows = pack(rows, config.max_length)
+        counts.examples += np.bincount(rows.sizes, minlength=len(counts.examples))
+        return rows
 
 
-def _count_sequences(counts: BlockCounts, sequences: list[Example]) -> None:
-    if not sequences:
-        return
-    sizes = [len(sequence.input_ids) for sequence in sequences]
-    counts.sequences += np.bincount(sizes, minlength=len(counts.sequences))
-    has_two = sum(bool(sequence.segment_ids[-1]) for sequence in sequences)
+def _count_sequences(counts: BlockCounts, rows: Rows) -> None:
+    _, segment_ids, unit_ids = rows.columns
+    counts.sequences += np.bincount(rows.sizes, minlength=len(counts.sequences))
+    has_two = int(np.count_nonzero(segment_ids[np.cumsum(rows.sizes) - 1]))
     counts.numbers["two_segments"] += has_two
-    counts.numbers["one_segment"] += len(sequences) - has_two
+    counts.numbers["one_segment"] += len(rows.sizes) - has_two
     # Unit ids begin at 1 in every sequence: make them differ between sequences.
-    units = np.concatenate([sequence.unit_ids for sequence in sequences])
-    row = np.repeat(np.arange(len(sequences)), sizes)
-    of_text = units > 0
-    firsts = np.flatnonzero(np.diff((row << 32 | units)[of_text], prepend=-1))
+    row = np.repeat(np.arange(len(rows.sizes)), rows.sizes)
+    of_text = unit_ids > 0
+    firsts = np.flatnonzero(np.diff((row << 32 | unit_ids)[of_text], prepend=-1))
     lengths = np.diff(firsts, append=np.count_nonzero(of_text))
     counts.units += np.bincount(lengths, minlength=len(counts.units))
 

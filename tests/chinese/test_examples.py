@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from chinese.corpus import EncodedDocument, encode_documents
 from chinese.documents import fingerprint
-from chinese.examples import build_examples, count_text_tokens, document_rng
+from chinese.examples import build_examples, document_rng
 from chinese.segmentation import make_segmenter
 from chinese.vocab import Vocabulary
 
@@ -18,7 +18,11 @@ CLS, SEP = 2, 3
 
 def test_a_document_without_tokens_gives_no_examples():
     blank = EncodedDocument(*[np.zeros(0, dtype=np.int32)] * 3)
-    assert list(build_examples(blank, 16, document_rng(0, b"0"), CLS, SEP)) == []
+    assert build_examples(blank, 16, document_rng(0, b"0"), CLS, SEP) == []
+
+
+def count_text_tokens(examples):
+    return sum(int(np.count_nonzero(example.unit_ids)) for example in examples)
 
 
 def _document(unit_sizes: list[int], sentence_starts: list[int]) -> EncodedDocument:
@@ -33,7 +37,7 @@ def _document(unit_sizes: list[int], sentence_starts: list[int]) -> EncodedDocum
 def _build(document, max_length, one_segment_rate=0.0, short_rate=0.0, seed=0):
     rng = document_rng(seed, b"0")
     rates = (one_segment_rate, short_rate)
-    return list(build_examples(document, max_length, rng, CLS, SEP, *rates))
+    return build_examples(document, max_length, rng, CLS, SEP, *rates)
 
 
 def test_the_layout_is_cls_a_sep_b_sep():

@@ -11,6 +11,7 @@ import pytest
 
 from chinese.vocab import SPECIAL_TOKENS
 from electra_tf.config import EncoderConfig
+from electra_tf.data.rows import Rows
 from electra_tf.encoder_folder import (
     EncoderFolder,
     embedding_shapes,
@@ -19,6 +20,18 @@ from electra_tf.encoder_folder import (
 )
 
 TOKENS = (*SPECIAL_TOKENS, *"今天气很好不坏，。人民", "un", "##able")
+
+
+@pytest.fixture(scope="session")
+def one_a_row():
+    """Examples, each (input_ids, segment_ids, unit_ids), as rows of their own."""
+
+    def lay(examples) -> Rows:
+        columns = tuple(np.concatenate([np.zeros(0, int), *c]) for c in zip(*examples, strict=True))
+        sizes = np.array([len(example[0]) for example in examples], int)
+        return Rows(columns or (np.zeros(0, int),) * 3, sizes, None)
+
+    return lay
 
 
 @pytest.fixture(scope="session")

@@ -101,15 +101,13 @@ def test_rows_are_padded_with_zeros_in_every_column(records):
         assert list(units[:length]) == ([0, 1, 0] if length == 3 else [0, 1, 2, 0])
 
 
-def test_packed_rows_come_with_their_sequence_ids(tmp_path):
+def test_packed_rows_come_with_their_sequence_ids(tmp_path, one_a_row):
     def one(number, size):
         units = np.r_[0, 1 : size - 1, 0]
         return np.r_[2, np.full(size - 2, number), 3], np.zeros(size, int), units
 
     writer = SplitWriter(tmp_path, "train")
-    writer.add(
-        serialize_rows(pack([one(number, 3 + number % 2) for number in range(10, 20)], 8), 5)
-    )
+    writer.add(serialize_rows(pack(one_a_row([one(n, 3 + n % 2) for n in range(10, 20)]), 8), 5))
     split = writer.finish(100, seed=1)
     assert (split.sequences, split.examples) == (10, 5)
     knobs = {"max_length": 8, "batch_size": 2}

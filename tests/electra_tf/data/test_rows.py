@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from electra_tf.data.rows import one_a_row, pack, share_rows
+from electra_tf.data.rows import pack, share_rows
 
 LENGTHS = st.integers(8, 40)
 
@@ -39,9 +39,9 @@ def rows_of(packed):
 
 
 @given(examples_and_length())
-def test_every_example_stands_whole_in_one_row_and_no_row_is_too_long(made):
+def test_every_example_stands_whole_in_one_row_and_no_row_is_too_long(one_a_row, made):
     examples, length = made
-    packed = pack(examples, length)
+    packed = pack(one_a_row(examples), length)
     assert len(packed.sizes) <= len(examples) == packed.sequences
     assert sum(packed.sizes) == sum(len(ids) for ids, _, _ in examples)
     found = []
@@ -69,7 +69,7 @@ def test_no_two_rows_would_fit_into_one(sizes, more):
     assert all(a + b > length for a, b in pairwise(filled))
 
 
-def test_a_packed_row_by_hand():
+def test_a_packed_row_by_hand(one_a_row):
     long = (
         np.array([2, 10, 11, 3, 12, 3]),
         np.array([0, 0, 0, 0, 1, 1]),
@@ -77,7 +77,7 @@ def test_a_packed_row_by_hand():
     )
     short = np.array([2, 13, 14, 3]), np.zeros(4, int), np.array([0, 1, 2, 0])
     other = np.array([2, 15, 3]), np.zeros(3, int), np.array([0, 1, 0])
-    packed = pack([short, long, other], 10)
+    packed = pack(one_a_row([short, long, other]), 10)
     assert packed.sizes.tolist() == [10, 3]
     assert [column.tolist() for column in packed.columns] == [
         [2, 13, 14, 3, 2, 10, 11, 3, 12, 3, 2, 15, 3],
@@ -85,11 +85,3 @@ def test_a_packed_row_by_hand():
         [0, 1, 2, 0, 0, 3, 3, 0, 4, 0, 0, 1, 0],
         [1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 1],
     ]
-
-
-def test_unpacked_rows_are_the_examples():
-    example = np.array([2, 15, 3]), np.zeros(3, int), np.array([0, 1, 0])
-    rows = one_a_row([example] * 2)
-    assert rows.sizes.tolist() == [3, 3]
-    assert rows.sequences is None
-    assert [column.tolist() for column in rows.columns] == [[2, 15, 3] * 2, [0] * 6, [0, 1, 0] * 2]

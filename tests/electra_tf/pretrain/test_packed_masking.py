@@ -27,9 +27,10 @@ def example(*segments):
 
 
 @pytest.fixture(scope="module")
-def packed():
+def packed(one_a_row):
     """One row, many times: [CLS] 1 2 [SEP] 2 1 [SEP] [CLS] 1 1 1 [SEP] [CLS] 2 [SEP]."""
-    rows = pack([example([1, 2], [2, 1]), example([1, 1, 1]), example([2])], 18)
+    examples = [example([1, 2], [2, 1]), example([1, 1, 1]), example([2])]
+    rows = pack(one_a_row(examples), 18)
     assert rows.sizes.tolist() == [18]
     return TokenBatch(*[tf.repeat(tf.constant(c[None], tf.int32), ROWS, 0) for c in rows.columns])
 

@@ -7,7 +7,7 @@ from chinese.vocab import SPECIAL_TOKENS, Vocabulary, save_vocabulary
 from electra_tf.config import MaskingConfig
 from electra_tf.data.manifest import Manifest, VocabularyFacts, write_manifest
 from electra_tf.data.records import SplitWriter
-from electra_tf.data.rows import one_a_row, pack
+from electra_tf.data.rows import pack
 from electra_tf.data.serialization import serialize_rows
 from electra_tf.workflows.show_records import show_records
 
@@ -21,7 +21,7 @@ ROW = (
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, one_a_row):
     return write_records(tmp_path, one_a_row([tuple(map(np.array, ROW))] * 5))
 
 
@@ -111,9 +111,9 @@ def test_whole_words_are_hidden_together(folder):
         assert beijing[0].state == beijing[1].state
 
 
-def test_sequences_of_a_packed_row_are_shown_apart(tmp_path):
+def test_sequences_of_a_packed_row_are_shown_apart(tmp_path, one_a_row):
     short = np.array([2, 5, 3]), np.zeros(3, int), np.array([0, 1, 0])
-    rows = pack([tuple(map(np.array, ROW)), short], 24)
+    rows = pack(one_a_row([tuple(map(np.array, ROW)), short]), 24)
     (example,) = show_records(write_records(tmp_path, rows), masking(mask_rate=0.0), 1, "train", 1)
     assert [texts(example, place) for place in range(2)] == [
         ["[CLS] 我 爱 北京 [SEP]", "una·ble 爱 [SEP]"],
