@@ -60,7 +60,8 @@ def serialize(*columns: np.ndarray) -> bytes:
     Args:
       columns: int [n], in the order of `FEATURES` or `PACKED_FEATURES`, without padding.
     """
-    return _record([_varints(column)[0] for column in columns])
+    names, columns = _in_order(columns)
+    return _record(names, [_varints(column)[0] for column in columns])
 
 
 def serialize_columns(columns: Sequence[np.ndarray], sizes: np.ndarray) -> list[bytes]:
@@ -76,19 +77,26 @@ def serialize_columns(columns: Sequence[np.ndarray], sizes: np.ndarray) -> list[
     """
     assert sizes.min(initial=1) > 0, "protobuf leaves an empty list out"
     last = np.cumsum(sizes) - 1
+    names, columns = _in_order(columns)
     lists = []
     for column in columns:
         varints, ends = _varints(column)
         ends = ends[last].tolist()
         lists.append([varints[start:end] for start, end in pairwise([0, *ends])])
-    return [_record(row) for row in zip(*lists, strict=True)]
+    return [_record(names, row) for row in zip(*lists, strict=True)]
 
 
-def _record(row: Sequence[bytes]) -> bytes:
+def _in_order(columns: Sequence[np.ndarray]) -> tuple[list[str], list[np.ndarray]]:
+    """Names and columns in protobuf's deterministic order, which is that of the names."""
+    names = PACKED_FEATURES[: len(columns)]
+    order = sorted(range(len(names)), key=lambda index: names[index])
+    return [names[index] for index in order], [columns[index] for index in order]
+
+
+def _record(names: Sequence[str], row: Sequence[bytes]) -> bytes:
     """The Example of some columns, each as varints."""
     parts = []
-    # Protobuf's deterministic order is that of the names.
-    for name, varints in sorted(zip(PACKED_FEATURES, row, strict=False)):
+    for name, varints in zip(names, row, strict=True):
         parts += [_column_head(name, len(varints)), varints]
     body = b"".join(parts)
     return b"\x0a" + _varint(len(body)) + body
