@@ -90,6 +90,15 @@ class Vocabulary:
         return "".join(f"{token}\n" for token in self.tokens).encode("utf-8")
 
 
+def readable(token: str) -> str:
+    """A token as people read it: without ## and without SentencePiece's blank.
+
+    >>> readable("##able"), readable("▁今天"), readable("##")
+    ('able', '今天', '##')
+    """
+    return token.removeprefix(CONTINUATION).replace("▁", " ").strip() or token
+
+
 def _check_tokens(tokens: tuple[str, ...], place) -> None:
     first: dict[str, int] = {}
     for index, token in enumerate(tokens):

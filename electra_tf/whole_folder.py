@@ -10,6 +10,9 @@ from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The system's errors where a disk, a quota or a file's limit has no room left."""
+
 
 @contextlib.contextmanager
 def whole_folder(
@@ -49,7 +52,7 @@ def whole_folder(
         new.rename(path)
     except BaseException as error:
         shutil.rmtree(new, ignore_errors=True)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
             reason = os.strerror(error.errno).lower()
             raise OSError(f"{path}: not written: {reason}; write to another disk") from error
         raise
@@ -61,6 +64,13 @@ def whole_folder(
 def old_of(path: Path) -> Path:
     """Where the earlier folder stands while a new one takes its place."""
     return path.with_name(f".{path.name}.old")
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Writes a file so that at any moment there is the old one or the new one, whole."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
 
 
 def _check_target(path: Path, overwrite: bool, own_files: Collection[str], what: str) -> None:

@@ -11,11 +11,11 @@ records/
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Literal
 
 from electra_tf.config import Section, parse_config
+from electra_tf.whole_folder import replace_text
 
 MANIFEST = "manifest.json"
 BUILD_TIMES = "build.json"
@@ -168,9 +168,7 @@ def read_build_times(folder: str | Path) -> BuildTimes | None:
 
 def _write_json(path: Path, content: Section) -> None:
     text = json.dumps(content.model_dump(), ensure_ascii=False, indent=2)
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    replace_text(path, text + "\n")
 
 
 def check_shards(folder: str | Path, split: Split) -> None:

@@ -7,7 +7,6 @@ names of the variables; a file `checkpoint` beside it names the newest.
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import os
 from collections.abc import Iterator, Mapping
@@ -37,6 +36,7 @@ from electra_tf.exchange.tokenizer_files import (
     write_vocabulary,
 )
 from electra_tf.exchange.translate import Source
+from electra_tf.whole_folder import DISK_FULL
 
 PREFIX = "model.ckpt"
 # What is written; what is read may have other roots.
@@ -222,7 +222,7 @@ def system_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except tf.errors.OpError as error:
-        for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        for number in DISK_FULL:
             if os.strerror(number) in error.message:
                 raise OSError(number, os.strerror(number), str(path)) from None
         raise OSError(f"{path}: not written ({_first_line(error)})") from None

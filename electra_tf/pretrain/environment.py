@@ -11,7 +11,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.pretrain.run_folder import ENVIRONMENT, replace_text
+from electra_tf.pretrain.run_folder import ENVIRONMENT
+from electra_tf.whole_folder import replace_text
 
 
 def versions() -> dict[str, str]:

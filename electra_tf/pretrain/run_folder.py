@@ -17,13 +17,13 @@ run/
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from electra_tf.config import PretrainConfig, dump_config, load_config
 from electra_tf.data.manifest import Manifest
+from electra_tf.whole_folder import replace_text
 
 CONFIG = "config.yaml"
 RECORDS_MANIFEST = "records_manifest.json"
@@ -129,10 +129,3 @@ def _leaves(tree: Mapping[str, Any], parents: tuple[str, ...] = ()) -> dict[tupl
 def is_written(folder: Path) -> bool:
     """True if both networks stand in the run folder."""
     return (folder / ENCODER).is_dir() and (folder / GENERATOR).is_dir()
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Writes a file so that at any moment there is the old one or the new one, whole."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from electra_tf.whole_folder import replace_text
+
 # What a file that is cut short, altered or missing raises, by the place where it is noticed.
 _UNREADABLE = (tf.errors.OpError, AssertionError, IndexError, RuntimeError, ValueError)
 
@@ -205,9 +207,7 @@ def _write_list(folder: Path, paths: list[str]) -> None:
     lines = [f'model_checkpoint_path: "{names[-1]}"']
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
     lines += [f"all_model_checkpoint_timestamps: {place + 1}" for place in range(len(names))]
-    temporary = folder / "checkpoint.tmp"
-    temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    os.replace(temporary, folder / "checkpoint")
+    replace_text(folder / "checkpoint", "".join(f"{line}\n" for line in lines))
 
 
 def _set_aside(path: Path) -> None:

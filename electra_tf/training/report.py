@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from electra_tf.training.limits import Limits, Used
+from electra_tf.whole_folder import replace_text
 
 
 class Report(NamedTuple):
@@ -165,7 +165,5 @@ def read_events(path: str | Path) -> list[dict]:
 def _keep_until(path: Path, step: int) -> list[dict]:
     """Rewrites the file without events after `step`; returns those that stay."""
     events = [event for event in read_events(path) if event["step"] <= step]
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text("".join(json.dumps(e) + "\n" for e in events), encoding="utf-8")
-    os.replace(temporary, path)
+    replace_text(path, "".join(json.dumps(e) + "\n" for e in events))
     return events

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,6 +31,7 @@ from electra_tf.data.records import (
     prepare_folder,
     unigram_entropy_nats,
 )
+from electra_tf.whole_folder import DISK_FULL
 from electra_tf.workflows.corpora import DEMO, Corpus, Progress, Share, told_documents
 from electra_tf.workflows.record_workers import (
     BlockCounts,
@@ -46,8 +46,6 @@ from electra_tf.workflows.vocabulary import (
 )
 
 __all__ = ["DEMO", "Progress", "build_facts", "build_records", "corpus_paths"]
-
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def build_records(
@@ -95,7 +93,7 @@ def build_records(
         return _Build(config, text, out, progress, segmenter, workers).run(given)
     except OSError as error:
         give_up_folder(out)
-        if error.errno in _DISK_FULL:
+        if error.errno in DISK_FULL:
             raise OSError(f"{out}: cannot be written, the disk is full ({error})") from error
         raise
     except BaseException:

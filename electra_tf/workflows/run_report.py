@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from chinese.vocab import CONTINUATION, Vocabulary, load_vocabulary
+from chinese.vocab import Vocabulary, load_vocabulary, readable
 from electra_tf.config import PretrainConfig, dump_config, load_config
 from electra_tf.data.build_report import build_facts
 from electra_tf.data.manifest import MANIFEST, Manifest, read_manifest, read_manifest_file
@@ -141,15 +141,15 @@ def _sample(row: PlayedRow, vocabulary: Vocabulary) -> str:
     for original, masked, corrupted, unit, probability in zip(*row, strict=True):
         begins = bool(judged) and not (unit and unit == last_unit)
         last_unit = unit
-        shown = "□" if masked == vocabulary.mask_id else _readable(vocabulary.tokens[masked])
+        shown = "□" if masked == vocabulary.mask_id else readable(vocabulary.tokens[masked])
         hidden.append(Mark(shown, begins_unit=begins))
         is_replaced = bool(corrupted != original)
         hint = f"{probability:.0%} replaced"
         if is_replaced:
-            hint += f", was {_readable(vocabulary.tokens[original])}"
+            hint += f", was {readable(vocabulary.tokens[original])}"
         judged.append(
             Mark(
-                _readable(vocabulary.tokens[corrupted]),
+                readable(vocabulary.tokens[corrupted]),
                 float(probability),
                 is_replaced,
                 begins,
@@ -157,7 +157,3 @@ def _sample(row: PlayedRow, vocabulary: Vocabulary) -> str:
             )
         )
     return f'<div class="sample">{shaded(hidden)}{shaded(judged)}</div>'
-
-
-def _readable(token: str) -> str:
-    return token.removeprefix(CONTINUATION).replace("▁", " ").strip() or token

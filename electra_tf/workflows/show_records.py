@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from chinese.vocab import CONTINUATION, Vocabulary, load_vocabulary
+from chinese.vocab import CONTINUATION, Vocabulary, load_vocabulary, readable
 from electra_tf.config import MaskingConfig
 from electra_tf.data.manifest import check_shards, read_manifest
 from electra_tf.data.pipeline import training_batches
@@ -16,8 +16,6 @@ from electra_tf.pretrain.masking import mask
 TokenState = Literal["seen", "masked", "random", "kept", "special"]
 """seen = left alone; masked = hidden behind [MASK]; random = hidden behind a random token;
 kept = to be guessed, but it stands there."""
-
-_WORD_BEGINS = "▁"  # SentencePiece's blank
 
 
 class ShownToken(NamedTuple):
@@ -130,7 +128,7 @@ def _show(
         if before and last_unit and token.startswith(CONTINUATION):
             before = "·"
         tokens = sequences[sequence_ids[place] - 1][segment_ids[place]]
-        tokens.append(ShownToken(_readable(token), before if tokens else "", state))
+        tokens.append(ShownToken(readable(token), before if tokens else "", state))
         last_unit = unit
     return ShownExample(
         tuple(tuple(tuple(tokens) for tokens in segments if tokens) for segments in sequences),
@@ -138,7 +136,3 @@ def _show(
         int(np.count_nonzero(unit_ids)),
         int(is_hidden.sum()),
     )
-
-
-def _readable(token: str) -> str:
-    return token.removeprefix(CONTINUATION).replace(_WORD_BEGINS, " ").strip() or token
