@@ -80,6 +80,9 @@ class Loop:
         self._limits = limits
         self._pace = pace
         self._alarms = alarms
+        # What a run said before it was interrupted still stands; look() is blind to restarts.
+        for report in log.reports():
+            alarms.look(report["step"], report)
         self._seconds = seconds
         self._stop = stop
         self._clock = time.monotonic()

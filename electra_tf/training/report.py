@@ -74,6 +74,10 @@ class RunLog:
         """All evaluations of the run, oldest first."""
         return [event for event in self._events if event["kind"] == "evaluation"]
 
+    def reports(self) -> list[dict]:
+        """All reports of training, oldest first."""
+        return [event for event in self._events if event["kind"] == "train"]
+
     def trained(self, metrics: Mapping[str, float]) -> None:
         """Orbit calls it after each inner loop."""
         seconds = time.perf_counter() - self._clock

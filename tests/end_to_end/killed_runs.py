@@ -123,7 +123,11 @@ def numbers(out: Path) -> list:
     """What the run reported, timings left out."""
     clocks = {"tokens_per_second", "seconds_left", "minutes", "waiting_rate"}
     events = read_events(out / "metrics.jsonl")
-    return [{k: v for k, v in event.items() if k not in clocks} for event in events]
+    return [
+        {k: v for k, v in event.items() if k not in clocks}
+        for event in events
+        if event.get("name") != "slow input"
+    ]
 
 
 def differences(ours: Path, theirs: Path) -> list[str]:
