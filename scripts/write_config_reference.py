@@ -1,4 +1,4 @@
-"""Writes docs/configuration.md from `electra_tf/config.py`; a test holds the two together.
+"""Writes docs/configuration.md from `electra_tf/config/`; a test holds the two together.
 
 python scripts/write_config_reference.py
 """
@@ -18,7 +18,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 _HEAD = """\
 # Configuration
 
-Written by `python scripts/write_config_reference.py` from `electra_tf/config.py`; do not edit.
+Written by `python scripts/write_config_reference.py` from `electra_tf/config/`; do not edit.
 
 One YAML file is one run, whole: there is no inheritance, and every key without a default must be
 given. Unknown keys are refused with the nearest right name; values of another type are refused.

@@ -1,4 +1,4 @@
-"""docs/configuration.md says what electra_tf/config.py accepts."""
+"""docs/configuration.md says what electra_tf/config accepts."""
 
 import importlib.util
 from pathlib import Path
