@@ -14,6 +14,7 @@ from electra_tf.cli import (
     convert,
     detect,
     evaluate,
+    export,
     fill_mask,
     info,
     pretrain,
@@ -50,6 +51,7 @@ records.app.command("show")(records_show.show)
 records.app.command("import")(records_import.import_)
 records.app.command("overlap")(records_overlap.overlap)
 app.add_typer(clue.app, name="clue")
+app.add_typer(export.app, name="export")
 app.add_typer(records.app, name="records")
 app.add_typer(segment.app, name="segment")
 vocab.app.command("extend")(vocab_extend.extend)

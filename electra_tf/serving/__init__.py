@@ -1,0 +1,1 @@
+"""Models as SavedModels that a stock TensorFlow Serving loads: text in, answers out."""
