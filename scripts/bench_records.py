@@ -84,10 +84,10 @@ def alone(function, *arguments):
 
 def make_vocabulary(corpus: list[str], out: Path) -> Path:
     """Builds a vocabulary from the text."""
-    from electra_tf.workflows import records
+    from electra_tf.workflows import vocabulary as workflow
 
     started = time.perf_counter()
-    vocabulary = records.make_vocabulary(default_config(), corpus, out, silent)
+    vocabulary = workflow.make_vocabulary(default_config(), corpus, out, silent)
     seconds = time.perf_counter() - started
     print(f"vocabulary from the text: {vocabulary.size:,} tokens in {seconds:.1f} s (once)")
     return out
