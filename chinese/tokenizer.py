@@ -13,6 +13,7 @@ import tensorflow_text as tf_text
 
 from chinese.characters import (
     DELETED,
+    HAN,
     NUM_CODE_POINTS,
     PUNCTUATION,
     REPLACEMENT,
@@ -29,6 +30,7 @@ _CAPITAL_SIGMA, _FINAL_SIGMA = 0x3A3, 0x3C2
 _MAX_BYTES_PER_WORD = 1 << 30  # we count characters, as BERT does; FastWordpiece would count bytes
 _PAGE_BITS = 8
 _DELETE, _EXPAND = 1 << 24, 1 << 25  # codes of the folding beyond any difference of code points
+_NOTHING, _DEPENDS = -1, -2  # no id
 _ENCODE_CHARACTERS = 1 << 20  # a call of the graph sees about so many: memory stays flat
 _SAFE_TO_CUT_BEFORE = re.compile("[ \n\u4e00-\u9fff]")
 
@@ -165,6 +167,7 @@ class Tokenizer(tf.Module):
         self.lower_case = lower_case
         self.strip_accents = lower_case and strip_accents
         self._fold = _folding(self.lower_case, self.strip_accents)
+        self._ids_alone: np.ndarray | None = None  # made when the first text is encoded
         self._is_wordpiece = not vocabulary.sentencepiece_model
         self._is_continuation = np.array(
             [self._is_wordpiece and t.startswith(CONTINUATION) for t in vocabulary.tokens]
@@ -283,7 +286,47 @@ class Tokenizer(tf.Module):
         return tf.cond(tf.reduce_any(is_endless), collapse, lambda: (ids, row, first, last))
 
     def encode_flat(self, text: str) -> TokenizedLine:
-        """Gives the tokens of one text, of any length, lines and all."""
+        """Gives the tokens of one text, of any length, lines and all.
+
+        Han characters and punctuation marks are tokens whatever stands beside them, so most of a
+        Chinese text is looked up in a table, which the graph itself has filled. Only what stands
+        between them (Latin, digits, kana, marks) goes through the graph, a line each.
+        """
+        if not self._is_wordpiece or chr(_CAPITAL_SIGMA) in text:
+            return self._encode_in_graph(text)
+        points = code_points(text)
+        if self._ids_alone is None:
+            self._ids_alone = self._tokens_in_any_company()
+        ids = self._ids_alone[points]
+        alone = np.flatnonzero(ids >= 0).astype(np.int32)
+        inside = np.flatnonzero(ids == _DEPENDS).astype(np.int32)
+        if not len(inside):
+            return TokenizedLine(ids[alone], np.stack([alone, alone + 1], axis=1))
+        ends = np.flatnonzero(np.diff(inside) > 1) + 1
+        runs = np.insert(points[inside], ends, ord("\n"))
+        sources = np.insert(inside, ends, -1)
+        line = self._encode_in_graph(runs.tobytes().decode("utf-32-le", "surrogatepass"))
+        starts, lasts = sources[line.spans[:, 0]], sources[line.spans[:, 1] - 1]
+        places = np.searchsorted(alone, starts)
+        spans = [np.insert(alone, places, starts), np.insert(alone + 1, places, lasts + 1)]
+        return TokenizedLine(np.insert(ids[alone], places, line.ids), np.stack(spans, axis=1))
+
+    def _tokens_in_any_company(self) -> np.ndarray:
+        """Gives int32 [0x110000]: the id of a character that is a token whatever stands beside it.
+
+        `_NOTHING` for a blank, `_DEPENDS` for all that may join or be folded into something else.
+        """
+        ids = np.full(NUM_CODE_POINTS, _DEPENDS, np.int32)
+        classes = character_classes()
+        ids[classes == SPACE] = _NOTHING
+        chosen = np.flatnonzero(np.isin(classes, (HAN, PUNCTUATION)))
+        found, _, _ = self.tokenize(tf.constant([chr(point).encode() for point in chosen.tolist()]))
+        is_one = found.row_lengths().numpy() == 1
+        starts = found.row_starts().numpy()[is_one]
+        ids[chosen[is_one]] = found.flat_values.numpy()[starts]
+        return ids
+
+    def _encode_in_graph(self, text: str) -> TokenizedLine:
         pieces = [self._encode_piece(text[a:b], a) for a, b in _safe_pieces(text)]
         if not pieces:
             return TokenizedLine(np.zeros(0, np.int32), np.zeros((0, 2), np.int32))

@@ -2,7 +2,9 @@
 
 import json
 import random
+import re
 import unicodedata
+from functools import cache
 
 import numpy as np
 import pytest
@@ -156,6 +158,31 @@ def _tiny() -> Tokenizer:
     if not _cache:
         _cache["it"] = Tokenizer(Vocabulary((*SPECIAL_TOKENS, *"abc中1", "##a", "##b")))
     return _cache["it"]
+
+
+_ODD = [*"aBbΣσİé1中。，！ \n\u3000\u0301\u200b\u200d\u00b7\ufeff豈か\u3099ﾞ\ud800\U00020000"]
+
+
+@given(
+    texts=st.lists(st.text(st.one_of(st.sampled_from(_ODD), st.characters())), max_size=4),
+    folding=st.sampled_from([(True, True), (True, False), (False, False)]),
+)
+@settings(max_examples=200)
+def test_looking_up_characters_changes_nothing_of_what_the_graph_gives(texts, folding):
+    tokenizer = _folding_as(*folding)
+    lines = [line for text in texts for line in text.split("\n")]
+    written = [re.sub("[\ud800-\udfff]", "\ufffd", line) for line in lines]
+    ids, starts, ends = tokenizer.tokenize(tf.constant(written, tf.string))
+    for row, line in enumerate(tokenizer.encode(lines)):
+        assert line.ids.tolist() == ids[row].numpy().tolist()
+        assert line.spans[:, 0].tolist() == starts[row].numpy().tolist()
+        assert line.spans[:, 1].tolist() == ends[row].numpy().tolist()
+
+
+@cache
+def _folding_as(lower_case: bool, strip_accents: bool) -> Tokenizer:
+    words = (*SPECIAL_TOKENS, *"abB中。，豈e1σ", "##a", "##b", "##σ", "##ς")
+    return Tokenizer(Vocabulary(words), lower_case, strip_accents)
 
 
 @pytest.mark.reference

@@ -18,7 +18,9 @@ def bench():
 
 def test_it_measures_a_build_and_its_peers(bench, tmp_path, capsys):
     text = tmp_path / "text.txt"
-    text.write_text("中国人民站起来了。\n我爱北京天安门。\n\n今天天气很好。\n" * 20, encoding="utf-8")
+    text.write_text(
+        "中国人民站起来了。\n我爱北京天安门。\n\n今天天气很好。\n" * 20, encoding="utf-8"
+    )
     vocab = bench.make_vocabulary([str(text)], tmp_path / "vocab.txt")
 
     ours = bench.measure_build([str(text)], vocab, tmp_path / "records")
